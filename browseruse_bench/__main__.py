@@ -1,0 +1,5 @@
+"""`python -m browseruse_bench` is `bubench`."""
+
+from browseruse_bench.cli import main
+
+main()

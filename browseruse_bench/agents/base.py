@@ -1,0 +1,110 @@
+"""The contract of an agent: attempt one task in one browser and report."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Literal, Protocol
+
+from browseruse_bench.browsers.base import Session
+from browseruse_bench.records.solution import Solution
+from browseruse_bench.records.task import TaskView
+from browseruse_bench.records.trace import AgentId, Call, Limits, OutcomeStatus, Usage
+
+
+class Stopped(Exception):  # noqa: N818  it is a signal to the agent, not an error
+    """The attempt reached a limit; an agent lets this pass."""
+
+    def __init__(self, status: Literal["step_limit", "time_limit", "budget_limit"]) -> None:
+        """Name the limit that was reached."""
+        super().__init__(status)
+        self.status: Literal["step_limit", "time_limit", "budget_limit"] = status
+
+
+class Sink(Protocol):
+    """Where an agent tells what it did. The harness alone writes the trace."""
+
+    async def action(
+        self, call: Call, *, target_id: str | None = None, native_index: int | None = None
+    ) -> None:
+        """Tell of one finished action; returns when the state after it has been recorded.
+
+        Raises:
+            Stopped: a limit was reached; the agent ends.
+        """
+        ...
+
+    async def thought(self, text: str, *, native_index: int | None = None) -> None:
+        """Attach a thought to the actions of a native step."""
+        ...
+
+    def usage(self, usage: Usage) -> None:
+        """Replace what is known about the model's use, per model."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """The folders of one attempt that an agent may write to."""
+
+    files: Path
+    """Deliverables; kept."""
+    native: Path
+    """The framework's own record; kept as it is."""
+    scratch: Path
+    """Temporary files; removed afterwards."""
+    attachments: Path
+    """The task's attachments, by their names; read-only."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentReport:
+    """What an agent says about its attempt; none of it is evidence."""
+
+    status: OutcomeStatus
+    answer: str | None = None
+    claimed_success: bool | None = None
+    reason: str = ""
+    usage: tuple[Usage, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AgentSetup:
+    """What an agent is made from."""
+
+    model: str | None = None
+    solution_of: Callable[[str], Solution] | None = None
+    """Reference solutions by task id; used by the oracle alone, inside the harness."""
+    solutions_key: str | None = None
+    """Identity of all reference solutions, so that a changed one makes another run."""
+    parameters: dict[str, str] = field(default_factory=dict[str, str])
+
+
+class Agent(ABC):
+    """A browser agent. Made once per run; attempts may go on at the same time."""
+
+    name: ClassVar[str]
+    per_core: ClassVar[int] = 4
+    """How many attempts a core carries at once, for `--concurrency auto`."""
+    needs_browser: ClassVar[bool] = True
+
+    def __init__(self, setup: AgentSetup) -> None:
+        """Check that everything needed is there, before anything is spent.
+
+        Raises:
+            ConfigError: a model, a key or an installation is missing; says which.
+        """
+        self.setup = setup
+
+    @abstractmethod
+    def identity(self) -> AgentId:
+        """Name, version, model and parameters: what makes two runs alike."""
+
+    @abstractmethod
+    async def attempt(
+        self, view: TaskView, session: Session, limits: Limits, sink: Sink, workspace: Workspace
+    ) -> AgentReport:
+        """Try the task once. An exception is an `agent_error` of this attempt."""

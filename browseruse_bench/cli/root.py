@@ -1,0 +1,56 @@
+"""The root command, and the one place where errors become exit statuses."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+VERBS = (
+    "run",
+    "eval",
+    "report",
+    "leaderboard",
+    "list",
+    "benchmark",
+    "demo",
+    "doctor",
+)
+"""Each is `browseruse_bench.cli.<verb>_`, with a command named `command`."""
+
+
+class _Root(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in VERBS:
+            return None
+        return importlib.import_module(f"browseruse_bench.cli.{cmd_name}_").command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except (click.ClickException, click.exceptions.Exit, click.Abort):
+            raise
+        except BrokenPipeError:
+            # The reader went away (`bubench list | head`): nothing is left to say.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            ctx.exit(141)
+        except Exception as error:  # noqa: BLE001  the one place where errors become statuses
+            from browseruse_bench.errors import BenchError
+
+            if ctx.params.get("debug") or not isinstance(error, BenchError):
+                raise
+            click.echo(f"bubench: {error}", err=True)
+            ctx.exit(error.exit_status)
+
+
+@click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@click.version_option(package_name="browseruse-bench", prog_name="bubench")
+def bubench(debug: bool) -> None:
+    """Run browser agents on benchmarks, judge their traces, compare them honestly."""

@@ -1,0 +1,1 @@
+"""The nouns of the project, one file each: frozen, checked at every edge, without I/O."""

@@ -1,0 +1,130 @@
+"""A run: which attempts were asked for, how, and how each of them settled."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, model_validator
+
+from browseruse_bench.records.base import Record, content_key
+from browseruse_bench.records.trace import AgentId, Guard, Limits, OutcomeStatus
+
+Mode = Literal["all", "first_n", "sample_n", "ids"]
+NotRunReason = Literal["login", "stopped", "budget", "pending"]
+
+
+class Selection(Record):
+    """One selection of tasks, as it was asked for and as it came out."""
+
+    mode: Mode = "all"
+    count: int | None = Field(default=None, ge=1)
+    seed: int = 0
+    category: tuple[str, ...] = ()
+    difficulty: tuple[str, ...] = ()
+    task_ids: tuple[str, ...] = ()
+    """The exact ids that were selected, in order."""
+    repeat: int = Field(default=1, ge=1)
+
+
+class RunIdentity(Record):
+    """What must be equal for two commands to go on with the same run."""
+
+    benchmark: str
+    revision: str
+    """Revision of the benchmark: declared, or the hash of what agents see of its tasks."""
+    split: str
+    agent: AgentId
+    browser: str
+    limits: Limits
+    sites: dict[str, str] = {}
+    network: Literal["sites", "public"] = "public"
+
+    @property
+    def run_id(self) -> str:
+        """The default run id."""
+        return "run-" + content_key(self.as_json())[:12]
+
+
+class Machine(Record):
+    """Where a run took place: no host name, no user, no address."""
+
+    system: str
+    python: str
+    n_cores: int
+    memory_gb: float
+
+
+class Run(Record):
+    """run.json. `selections` grows when the same run is asked for more."""
+
+    schema_version: Literal[1] = 1
+    run_id: str
+    identity: RunIdentity
+    benchmark_dir: str
+    """Where the benchmark folder was found."""
+    benchmark_sha256: str
+    """Content of the benchmark folder when the run was last gone on with."""
+    stand_in_hosts: tuple[str, ...] = ()
+    guard: Guard
+    versions: dict[str, str] = {}
+    commit: str | None = None
+    machine: Machine
+    settings: dict[str, Any] = {}
+    """What does not make the run another one: concurrency, storage state given or not."""
+    selections: tuple[Selection, ...] = Field(min_length=1)
+    excluded: tuple[str, ...] = ()
+    started_at: str
+
+    @property
+    def wanted(self) -> tuple[tuple[str, int], ...]:
+        """(task_id, attempt) of the union of all selections × repeats, in order."""
+        repeats: dict[str, int] = {}
+        for selection in self.selections:
+            for task_id in selection.task_ids:
+                repeats[task_id] = max(repeats.get(task_id, 0), selection.repeat)
+        return tuple((t, n) for t, k in repeats.items() for n in range(1, k + 1))
+
+
+class AttemptEntry(Record):
+    """One line of attempts.jsonl: how one attempt settled. The newest line of an attempt
+    counts; `infrastructure` is owed again.
+    """
+
+    task_id: str
+    attempt: int = Field(ge=1)
+    try_: int = Field(ge=1, alias="try")
+    task_key: str
+    trace_key: str
+    status: OutcomeStatus
+    reason: str = ""
+    n_steps: int = Field(ge=0)
+    wall_s: float = Field(ge=0)
+    cost_usd: float | None = None
+    """None: unknown."""
+    at: str
+
+
+class Accounting(Record):
+    """The identity that always holds: every selected attempt is in exactly one place."""
+
+    selected: int = Field(ge=0)
+    graded: int = Field(ge=0)
+    ungraded: dict[str, int] = {}
+    """Reason -> attempts that ran and have no verdict."""
+    infrastructure: int = Field(default=0, ge=0)
+    not_run: dict[str, int] = {}
+    """Reason -> attempts that did not run."""
+
+    @model_validator(mode="after")
+    def _identity(self) -> Self:
+        parts = (
+            self.graded
+            + sum(self.ungraded.values())
+            + self.infrastructure
+            + sum(self.not_run.values())
+        )
+        if self.selected != parts:
+            raise ValueError(
+                f"selected {self.selected} != graded + ungraded + infrastructure + not_run {parts}"
+            )
+        return self

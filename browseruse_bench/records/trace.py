@@ -1,0 +1,176 @@
+"""A trace: what one attempt did, and what the harness saw of it. Frozen when it settles."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from browseruse_bench.records.base import Record
+
+SCHEMA = 1
+
+OutcomeStatus = Literal[
+    "finished",
+    "gave_up",
+    "step_limit",
+    "time_limit",
+    "budget_limit",
+    "agent_error",
+    "infrastructure",
+]
+
+
+class Usage(Record):
+    """What one model was asked for during an attempt."""
+
+    model: str
+    uncached_tokens: int = Field(default=0, ge=0)
+    cached_tokens: int = Field(default=0, ge=0)
+    reasoning_tokens: int = Field(default=0, ge=0)
+    output_tokens: int = Field(default=0, ge=0)
+    cost_usd: float | None = Field(default=None, ge=0)
+    """None: unknown. Never 0 for unknown."""
+    price_source: str | None = None
+
+
+class Page(Record):
+    """The address bar and the tabs at one moment."""
+
+    target_id: str | None = None
+    url: str = ""
+    title: str = ""
+    tabs: tuple[str, ...] = ()
+    """Addresses of all open tabs."""
+
+
+class Observation(Record):
+    """One piece of evidence."""
+
+    kind: Literal["screenshot", "text", "aria", "html", "download", "state", "probe"]
+    ref: str
+    """File in evidence/."""
+    timing: Literal["before", "after"] = "after"
+    captured_by: Literal["harness", "agent"] = "harness"
+    url: str | None = None
+    """Address of the page it shows; for `state` the host name of the site."""
+    name: str | None = None
+    """Name of a probe or of a downloaded file."""
+    n_chars: int | None = None
+    """Length of a text that had to be clipped, before it was."""
+
+
+class Thought(Record):
+    """What the agent said to itself."""
+
+    text: str
+    kind: str = "thought"
+
+
+class Call(Record):
+    """One action of the agent."""
+
+    name: str
+    native_name: str | None = None
+    arguments: dict[str, Any] = {}
+    target: str | None = None
+    result: str | None = None
+    error: str | None = None
+    t0: float | None = None
+    """Seconds since the attempt started, like every t of a trace."""
+    t1: float | None = None
+
+
+class Step(Record):
+    """One action, and the state of the browser after it."""
+
+    index: int = Field(ge=1)
+    native_index: int | None = None
+    """The step of the agent's own framework that this action belonged to."""
+    t0: float
+    t1: float
+    target_id: str | None = None
+    thought: Thought | None = None
+    calls: tuple[Call, ...] = ()
+    page_before: Page | None = None
+    page_after: Page | None = None
+    observations: tuple[Observation, ...] = ()
+    errors: tuple[str, ...] = ()
+
+
+class AgentId(Record):
+    """Which agent: all that makes two runs of it alike or not."""
+
+    name: str
+    version: str
+    model: str | None = None
+    parameters: dict[str, Any] = {}
+
+
+class BrowserId(Record):
+    """Which browser, as the harness found it."""
+
+    kind: str
+    version: str | None = None
+    viewport: tuple[int, int] | None = None
+
+
+class Limits(Record):
+    """What ends an attempt."""
+
+    max_steps: int = Field(default=100, ge=1)
+    timeout_s: float = Field(default=600, gt=0)
+    step_timeout_s: float = Field(default=120, gt=0)
+    """The longest silence of an agent between two actions."""
+    cost_usd: float | None = Field(default=None, gt=0)
+
+
+class Guard(Record):
+    """What kept the browser from addresses that it must not reach."""
+
+    level: Literal["none", "fence", "flags", "confined", "layered", "observed"]
+    mechanism: str = ""
+    reason: str = ""
+
+
+class Outcome(Record):
+    """How an attempt ended."""
+
+    status: OutcomeStatus
+    reason: str = ""
+    answer: str | None = None
+    self_reported_success: bool | None = None
+    """What the agent claimed; never used as a score."""
+
+
+class Trace(Record):
+    """trace.json: everything but the steps and the files."""
+
+    schema_version: Literal[1] = SCHEMA
+    run_id: str
+    benchmark: str
+    split: str
+    task_id: str
+    attempt: int = Field(ge=1)
+    try_: int = Field(default=1, ge=1, alias="try")
+    task_key: str
+    agent: AgentId
+    browser: BrowserId
+    limits: Limits
+    sites: dict[str, str] = {}
+    """Host -> "module:Site" that answered for it."""
+    stand_in: bool = False
+    """Whether a site of this run stood in for a public host."""
+    guard: Guard
+    evidence_policy: Literal["harness", "agent_reported"] = "harness"
+    started_at: str
+    """Wall clock, ISO 8601 in UTC."""
+    wall_s: float = Field(ge=0)
+    """Monotonic seconds from start to end."""
+    harness_cpu_s: float | None = None
+    n_steps: int = Field(ge=0)
+    outcome: Outcome
+    usage: tuple[Usage, ...] = ()
+    final: Step
+    """The state when the attempt settled, with probes and snapshots."""
+    errors: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Servers that a benchmark brings along: start, reset, snapshot, stop."""

@@ -1,0 +1,96 @@
+"""A run on disk: where its parts are, and what its journals say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import ValidationError
+
+from browseruse_bench.errors import DataError
+from browseruse_bench.records.judgement import Judgement
+from browseruse_bench.records.run import AttemptEntry, Run
+from browseruse_bench.store.files import escaped, read_json, write_json
+from browseruse_bench.store.journal import read_journal
+
+_Line = TypeVar("_Line", AttemptEntry, Judgement)
+
+Attempt = tuple[str, int]
+"""(task id, number of the attempt)."""
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """experiments/<benchmark>/<split>/<agent>/<model>/<run-id>/."""
+
+    path: Path
+
+    @classmethod
+    def place(cls, root: Path, run: Run) -> RunFolder:
+        """The folder of a run below the experiments folder `root`."""
+        identity = run.identity
+        model = identity.agent.model or "no-model"
+        parts = (identity.benchmark, identity.split, identity.agent.name, model, run.run_id)
+        return cls(root.joinpath(*(escaped(part) for part in parts)))
+
+    @property
+    def attempts_path(self) -> Path:
+        """The journal of settled attempts."""
+        return self.path / "attempts.jsonl"
+
+    @property
+    def judgements_path(self) -> Path:
+        """The journal of judgements."""
+        return self.path / "judgements.jsonl"
+
+    def try_path(self, task_id: str, attempt: int, try_: int) -> Path:
+        """Where the trace of one try of one attempt is."""
+        return self.path / "tasks" / escaped(task_id) / str(attempt) / f"try-{try_}"
+
+    def read_run(self) -> Run:
+        """run.json.
+
+        Raises:
+            DataError: missing or not a run.
+        """
+        path = self.path / "run.json"
+        if not path.is_file():
+            raise DataError(f"{self.path}: no run.json: not a run folder")
+        try:
+            return Run.model_validate(read_json(path))
+        except ValidationError as error:
+            raise DataError(f"{path}: not a run: {error}") from error
+
+    def write_run(self, run: Run) -> None:
+        """Put run.json in place, atomically."""
+        write_json(self.path / "run.json", run.as_json())
+
+    def attempts(self) -> dict[Attempt, AttemptEntry]:
+        """The newest entry of each attempt that settled.
+
+        Raises:
+            DataError: a line of the journal is damaged.
+        """
+        entries = _parse(self.attempts_path, AttemptEntry)
+        return {(entry.task_id, entry.attempt): entry for entry in entries}
+
+    def judgements(self) -> list[Judgement]:
+        """All judgements, oldest first.
+
+        Raises:
+            DataError: a line of the journal is damaged.
+        """
+        return _parse(self.judgements_path, Judgement)
+
+
+def _parse(path: Path, record: type[_Line]) -> list[_Line]:
+    try:
+        return [record.model_validate(line) for line in read_journal(path)]
+    except ValidationError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def find_runs(root: Path) -> list[RunFolder]:
+    """Every run below an experiments folder, sorted by path."""
+    return [RunFolder(path.parent) for path in sorted(root.glob("*/*/*/*/*/run.json"))]

@@ -1,0 +1,115 @@
+"""A trace on disk: written once, frozen by its manifest, and checked when it is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from browseruse_bench.errors import DataError
+from browseruse_bench.records.base import canonical_json
+from browseruse_bench.records.trace import Step, Trace
+from browseruse_bench.store.files import read_json, sha256_file, write_atomic, write_json
+
+MANIFEST = "MANIFEST.json"
+
+
+def put_evidence(folder: Path, content: bytes, suffix: str) -> str:
+    """Store `content` in evidence/ under its hash and return the file's name."""
+    name = f"{hashlib.sha256(content).hexdigest()}.{suffix}"
+    path = folder / "evidence" / name
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomic(path, content)
+    return name
+
+
+def freeze(folder: Path, trace: Trace, steps: Sequence[Step]) -> str:
+    """Write trace.json, steps.jsonl and, last, the manifest; return the trace key.
+
+    The key is the SHA-256 of the manifest, which holds the SHA-256 of every other file, so
+    it names every byte of the trace.
+    """
+    write_json(folder / "trace.json", trace.as_json())
+    write_atomic(folder / "steps.jsonl", "".join(f"{step.as_line()}\n" for step in steps))
+    manifest = {
+        path.relative_to(folder).as_posix(): sha256_file(path)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.is_symlink() and path.name != MANIFEST
+    }
+    text = canonical_json(manifest)
+    write_atomic(folder / MANIFEST, text)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class TraceFolder:
+    """A frozen trace whose bytes were compared with its key."""
+
+    path: Path
+    key: str
+    trace: Trace
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def open(cls, path: Path, expected_key: str | None = None) -> TraceFolder:
+        """Read and check a trace.
+
+        Raises:
+            DataError: a file is missing, added or changed, or the key is not the expected one.
+        """
+        manifest_path = path / MANIFEST
+        if not manifest_path.is_file():
+            raise DataError(f"{path}: no {MANIFEST}: the trace was never frozen")
+        text = manifest_path.read_bytes()
+        key = hashlib.sha256(text).hexdigest()
+        if expected_key is not None and key != expected_key:
+            raise DataError(f"{path}: the trace is not the one that the run recorded")
+        problems = _manifest_problems(path, json.loads(text))
+        if problems:
+            raise DataError(problems)
+        try:
+            trace = Trace.model_validate(read_json(path / "trace.json"))
+            lines = (path / "steps.jsonl").read_text(encoding="utf-8").splitlines()
+            steps = tuple(Step.model_validate_json(line) for line in lines)
+        except ValidationError as error:
+            raise DataError(f"{path}: not a trace: {error}") from error
+        return cls(path, key, trace, steps)
+
+    def evidence(self, ref: str) -> bytes:
+        """The bytes of one piece of evidence.
+
+        Raises:
+            DataError: there is no such file in this trace.
+        """
+        path = self.path / "evidence" / ref
+        if Path(ref).name != ref or not path.is_file():
+            raise DataError(f"{self.path}: no evidence '{ref}'")
+        return path.read_bytes()
+
+    @property
+    def all_steps(self) -> tuple[Step, ...]:
+        """The steps and, last, the final state."""
+        return (*self.steps, self.trace.final)
+
+
+def _manifest_problems(folder: Path, manifest: dict[str, str]) -> list[str]:
+    found = {
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file() and path.name != MANIFEST
+    }
+    problems = [
+        f"{folder}/{name}: is not in the manifest" for name in sorted(found - set(manifest))
+    ]
+    for name, expected in manifest.items():
+        path = folder / name
+        if name not in found:
+            problems.append(f"{path}: missing")
+        elif sha256_file(path) != expected:
+            problems.append(f"{path}: changed since the trace was frozen")
+    return problems
