@@ -19,7 +19,7 @@ VERBS = (
     "demo",
     "doctor",
 )
-"""Each is `browseruse_bench.cli.<verb>_`, with a command named `command`."""
+"""Each is `browseruse_bench.cli.<verb>`, with a command named `command`."""
 
 
 class _Root(click.Group):
@@ -29,7 +29,7 @@ class _Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        return importlib.import_module(f"browseruse_bench.cli.{cmd_name}_").command
+        return importlib.import_module(f"browseruse_bench.cli.{cmd_name}").command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
