@@ -56,7 +56,9 @@ class Workspace:
     scratch: Path
     """Temporary files; removed afterwards."""
     attachments: Path
-    """The task's attachments, by their names; read-only."""
+    """The task's attachments, by their names."""
+    owner: Path
+    """The run folder, under which an agent's processes are recorded."""
 
 
 @dataclass(frozen=True, kw_only=True)

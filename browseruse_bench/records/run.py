@@ -128,3 +128,18 @@ class Accounting(Record):
                 f"selected {self.selected} != graded + ungraded + infrastructure + not_run {parts}"
             )
         return self
+
+    @property
+    def sentence(self) -> str:
+        """The identity as one line for people."""
+        return (
+            f"selected {self.selected} = graded {self.graded}"
+            f" + ungraded {_count(self.ungraded)}"
+            f" + infrastructure {self.infrastructure}"
+            f" + not run {_count(self.not_run)}"
+        )
+
+
+def _count(parts: dict[str, int]) -> str:
+    reasons = ", ".join(f"{reason} {n}" for reason, n in sorted(parts.items()) if n)
+    return f"{sum(parts.values())}" + (f" ({reasons})" if reasons else "")

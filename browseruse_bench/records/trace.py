@@ -167,7 +167,6 @@ class Trace(Record):
     """Wall clock, ISO 8601 in UTC."""
     wall_s: float = Field(ge=0)
     """Monotonic seconds from start to end."""
-    harness_cpu_s: float | None = None
     n_steps: int = Field(ge=0)
     outcome: Outcome
     usage: tuple[Usage, ...] = ()

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from browseruse_bench.errors import DataError
 from browseruse_bench.records.judgement import Judgement
-from browseruse_bench.records.run import AttemptEntry, Run
+from browseruse_bench.records.run import AttemptEntry, Run, RunIdentity
 from browseruse_bench.store.files import escaped, read_json, write_json
 from browseruse_bench.store.journal import read_journal
 
@@ -27,11 +27,10 @@ class RunFolder:
     path: Path
 
     @classmethod
-    def place(cls, root: Path, run: Run) -> RunFolder:
-        """The folder of a run below the experiments folder `root`."""
-        identity = run.identity
+    def at(cls, root: Path, identity: RunIdentity, run_id: str) -> RunFolder:
+        """The folder of a run below the experiments folder `root`; it need not exist."""
         model = identity.agent.model or "no-model"
-        parts = (identity.benchmark, identity.split, identity.agent.name, model, run.run_id)
+        parts = (identity.benchmark, identity.split, identity.agent.name, model, run_id)
         return cls(root.joinpath(*(escaped(part) for part in parts)))
 
     @property

@@ -1,0 +1,159 @@
+"""`bubench run`: make the attempts of an agent at a benchmark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def _split_commas(
+    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    return tuple(part.strip() for text in value for part in text.split(",") if part.strip())
+
+
+def _sites(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
+    sites: dict[str, str] = {}
+    for text in value:
+        host, equals, target = text.partition("=")
+        if not equals or not host or ":" not in target:
+            raise click.BadParameter(f"'{text}' is not of the form HOST=module:Site")
+        sites[host.lower()] = target
+    return sites
+
+
+def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> int | None:
+    if value == "auto":
+        return None
+    if not value.isdigit() or int(value) < 1:
+        raise click.BadParameter(f"'{value}' is neither auto nor a number from 1")
+    return int(value)
+
+
+@click.command("run")
+@click.option("--agent", required=True, help="Name of the agent; see `bubench list`.")
+@click.option("--benchmark", "--data", required=True, help="Name or folder of the benchmark.")
+@click.option("--model", help="Model of the agent, as provider:name.")
+@click.option("--browser", default="local", show_default=True, help="Browser backend.")
+@click.option("--browser-path", type=click.Path(path_type=Path), help="The Chromium to start.")
+@click.option("--cdp-url", help="Endpoint of --browser cdp.")
+@click.option("--split", help="Split of the benchmark; its default_split if not given.")
+@click.option(
+    "--mode",
+    type=click.Choice(["all", "first_n", "sample_n", "ids"]),
+    help="Which tasks; `all`, or what --count or --task-ids mean.",
+)
+@click.option("--count", type=int, help="How many tasks, for first_n and sample_n.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of sample_n.")
+@click.option("--task-ids", multiple=True, callback=_split_commas, help="Ids, with commas.")
+@click.option("--category", multiple=True, callback=_split_commas, help="Only these categories.")
+@click.option(
+    "--difficulty", multiple=True, callback=_split_commas, help="Only these difficulties."
+)
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    help="Attempts at each task.",
+)
+@click.option(
+    "--concurrency",
+    default="auto",
+    show_default=True,
+    callback=_concurrency,
+    help="Attempts at once.",
+)
+@click.option(
+    "--per-host",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    help="Attempts at once on one public website.",
+)
+@click.option(
+    "--max-steps",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="Steps of one attempt.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    help="Seconds of one attempt.",
+)
+@click.option(
+    "--step-timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    help="Longest silence between two actions, in seconds.",
+)
+@click.option(
+    "--retries",
+    type=click.IntRange(min=0),
+    default=2,
+    show_default=True,
+    help="Tries again after an infrastructure failure.",
+)
+@click.option("--run-id", help="Name of the run; otherwise the settings name it.")
+@click.option(
+    "--fresh", is_flag=True, help="Begin a new run although one of these settings exists."
+)
+@click.option(
+    "--storage-state",
+    type=click.Path(path_type=Path),
+    help="Login for tasks that need one (Playwright's format).",
+)
+@click.option(
+    "--site",
+    "sites",
+    multiple=True,
+    callback=_sites,
+    metavar="HOST=module:Site",
+    help="A stand-in for a public host.",
+)
+@click.option(
+    "--experiments",
+    type=click.Path(path_type=Path),
+    default=Path("experiments"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would be run; write and start nothing.")
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def command(
+    as_json: bool,
+    dry_run: bool,
+    timeout: float,
+    step_timeout: float,
+    max_steps: int,
+    mode: str | None,
+    **options: Any,
+) -> None:
+    """Run an agent on a benchmark; the same command goes on where it stopped."""
+    from browseruse_bench.cli.running import run_and_print
+    from browseruse_bench.records.trace import Limits
+    from browseruse_bench.runs.plan import RunRequest
+
+    limits = Limits(max_steps=max_steps, timeout_s=timeout, step_timeout_s=step_timeout)
+    request = RunRequest(limits=limits, mode=_mode(mode, options), **options)
+    status = run_and_print(request, dry_run=dry_run, as_json=as_json)
+    if status:
+        click.get_current_context().exit(status)
+
+
+def _mode(mode: str | None, options: dict[str, Any]) -> Any:
+    """The mode as given, or the one that the other options mean."""
+    if mode is not None:
+        return mode
+    if options["task_ids"]:
+        return "ids"
+    if options["count"] is not None:
+        return "first_n"
+    return "all"

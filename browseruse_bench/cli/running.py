@@ -1,0 +1,223 @@
+"""What `run` and `demo` share: signals, progress, and the words at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import sys
+import time
+from typing import Any
+
+import click
+
+from browseruse_bench.records.run import Accounting
+from browseruse_bench.runs.execute import Executed, Progress, execute
+from browseruse_bench.runs.plan import Plan, RunRequest, plan
+
+GRACE_S = 10.0
+"""How long running attempts may go on after a first Ctrl-C."""
+
+INTERRUPTED = 130
+
+
+def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool = False) -> int:
+    """Plan and carry out a run, tell of it on stderr, and print its result on stdout.
+
+    Returns:
+        The exit status: 0, 4 if attempts ended as infrastructure failures or were not made
+        for want of a login, 130 if the command was stopped.
+    """
+    planned = plan(request)
+    _announce(planned)
+    if dry_run:
+        click.echo(json.dumps(_plan_json(planned), indent=2) if as_json else _plan_text(planned))
+        return 0
+    teller = _Teller(len(planned.owed))
+    executed = asyncio.run(_until_stopped(planned, teller))
+    teller.close()
+    for line in executed.reaped:
+        click.echo(f"reaped: {line}", err=True)
+    accounting = run_accounting(planned, executed)
+    if as_json:
+        click.echo(json.dumps(_result_json(planned, executed, accounting), indent=2))
+    else:
+        click.echo(_result_text(planned, accounting))
+    if executed.n_stopped:
+        return INTERRUPTED
+    return 4 if accounting.infrastructure or accounting.not_run else 0
+
+
+def run_accounting(planned: Plan, executed: Executed) -> Accounting:
+    """Where every attempt of the run is now, before any is judged."""
+    settled = planned.folder.attempts()
+    wanted = planned.run.wanted
+    there = [settled[key] for key in wanted if key in settled]
+    infrastructure = sum(entry.status == "infrastructure" for entry in there)
+    login = sum(key not in settled for key in planned.no_login)
+    missing = len(wanted) - len(there) - login
+    not_run = {"login": login, "stopped" if executed.n_stopped else "pending": missing}
+    return Accounting(
+        selected=len(wanted),
+        graded=0,
+        ungraded={"not_judged": len(there) - infrastructure},
+        infrastructure=infrastructure,
+        not_run={reason: n for reason, n in not_run.items() if n},
+    )
+
+
+async def _until_stopped(planned: Plan, teller: _Teller) -> Executed:
+    """Execute; a first signal stops starting, a second one or the grace's end stops all."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    work = asyncio.ensure_future(execute(planned, on_settled=teller.tell, stop=stop))
+
+    def on_signal(name: str) -> None:
+        if stop.is_set():
+            work.cancel()
+            return
+        stop.set()
+        click.echo(
+            f"{name}: nothing further starts; running attempts have {GRACE_S:g} s "
+            "(once more ends them now)",
+            err=True,
+        )
+        loop.call_later(GRACE_S, work.cancel)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, on_signal, signal.Signals(number).name)
+    try:
+        return await work
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise
+        return Executed(statuses={}, n_stopped=len(planned.owed) - teller.n_done, reaped=())
+
+
+class _Teller:
+    """Tells of progress on stderr: a bar on a terminal, plain lines elsewhere."""
+
+    def __init__(self, n_owed: int) -> None:
+        self.n_done = 0
+        self._n_owed = n_owed
+        self._start = time.monotonic()
+        self._bar: Any = None
+        if sys.stderr.isatty() and n_owed:
+            self._bar = self._open_bar()
+
+    def _open_bar(self) -> Any:
+        from rich.console import Console
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as Bar
+
+        bar = Bar(
+            TextColumn("attempts"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
+            TextColumn("{task.description}"),
+            console=Console(stderr=True),
+        )
+        bar.add_task("", total=self._n_owed)
+        bar.start()
+        return bar
+
+    def tell(self, progress: Progress) -> None:
+        """Tell of one settled attempt."""
+        self.n_done = progress.n_done
+        entry = progress.entry
+        what = f"{entry.task_id} #{entry.attempt} {entry.status}"
+        if self._bar is not None:
+            from rich.markup import escape
+
+            self._bar.update(self._bar.task_ids[0], completed=self.n_done, description=escape(what))
+            return
+        rate = self.n_done / max(time.monotonic() - self._start, 1e-9)
+        left_s = (self._n_owed - self.n_done) / rate
+        reason = f" ({entry.reason})" if entry.reason else ""
+        click.echo(
+            f"[{self.n_done}/{self._n_owed}] {what}{reason}: {entry.n_steps} steps, "
+            f"{entry.wall_s:.1f} s; {rate * 60:.1f}/min, {left_s:.0f} s left",
+            err=True,
+        )
+
+    def close(self) -> None:
+        """Leave the terminal as it was."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _announce(planned: Plan) -> None:
+    run = planned.run
+    for note in planned.notes:
+        click.echo(f"note: {note}", err=True)
+    click.echo(
+        f"{run.identity.benchmark} [{run.identity.split}] from {run.benchmark_dir}: "
+        f"{len(run.wanted)} attempts selected in all, {planned.n_settled} settled earlier, "
+        f"{len(planned.owed)} to make, {planned.concurrency} at once",
+        err=True,
+    )
+    if planned.no_login:
+        click.echo(
+            f"{len(planned.no_login)} not run: login ({_ids(planned)}); "
+            "give --storage-state FILE to run them",
+            err=True,
+        )
+    if run.stand_in_hosts:
+        click.echo(
+            f"stand-in for {', '.join(run.stand_in_hosts)}: never ranked with live runs", err=True
+        )
+
+
+def _ids(planned: Plan) -> str:
+    names = [task_id for task_id, _ in planned.no_login]
+    return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+
+
+def _plan_json(planned: Plan) -> dict[str, Any]:
+    return {
+        "run_id": planned.run.run_id,
+        "folder": str(planned.folder.path),
+        "task_ids": list(planned.run.selections[-1].task_ids),
+        "to_make": [[owed.task.task_id, owed.attempt] for owed in planned.owed],
+        "settled": planned.n_settled,
+        "not_run": {"login": len(planned.no_login)},
+        "concurrency": planned.concurrency,
+        "notes": list(planned.notes),
+    }
+
+
+def _plan_text(planned: Plan) -> str:
+    lines = [f"{owed.task.task_id} #{owed.attempt}" for owed in planned.owed]
+    return "\n".join([*lines, f"would be run as {planned.run.run_id} in {planned.folder.path}"])
+
+
+def _result_json(planned: Plan, executed: Executed, accounting: Accounting) -> dict[str, Any]:
+    return {
+        "run_id": planned.run.run_id,
+        "folder": str(planned.folder.path),
+        "statuses": dict(executed.statuses),
+        "accounting": accounting.as_json(),
+        "notes": list(planned.notes),
+    }
+
+
+def _result_text(planned: Plan, accounting: Accounting) -> str:
+    identity = planned.run.identity
+    model = f" --model {identity.agent.model}" if identity.agent.model else ""
+    return "\n".join(
+        (
+            f"run {planned.run.run_id} in {planned.folder.path}",
+            accounting.sentence,
+            f"next: bubench eval --agent {identity.agent.name} --benchmark {identity.benchmark}"
+            f"{model} --run-id {planned.run.run_id}",
+        )
+    )

@@ -1,0 +1,126 @@
+"""The sink of one attempt: each action becomes a step with the state that followed it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from browseruse_bench.agents.base import Stopped
+from browseruse_bench.browsers.recorder import Recorder
+from browseruse_bench.records.trace import Call, Limits, Page, Step, Thought, Usage
+
+
+class RecordingSink:
+    """Collects the steps of one attempt; times are seconds since it was made."""
+
+    def __init__(
+        self,
+        recorder: Recorder | None,
+        limits: Limits,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Record through `recorder`; None for an attempt without a browser."""
+        self._recorder = recorder
+        self._limits = limits
+        self._clock = clock
+        self._start = clock()
+        self._last_page: Page | None = None
+        self._usage: dict[str, Usage] = {}
+        self.steps: list[Step] = []
+        self.last_target: str | None = None
+        self.fault: Exception | None = None
+        """What went wrong in the harness itself while it recorded: never the agent's fault."""
+        self.last_sign = self._start
+        """When the agent last gave a sign of life, on the sink's clock."""
+
+    def now(self) -> float:
+        """Seconds since the attempt started."""
+        return self._clock() - self._start
+
+    def alive(self) -> None:
+        """Note a sign of life."""
+        self.last_sign = self._clock()
+
+    async def action(
+        self, call: Call, *, target_id: str | None = None, native_index: int | None = None
+    ) -> None:
+        """Record the state after an action, as a step.
+
+        Raises:
+            Stopped: this action was one more than the limit; it is recorded all the same.
+        """
+        self.alive()
+        self.last_target = target_id or self.last_target
+        t1 = self.now()
+        self.steps.append(
+            await self._step(
+                index=len(self.steps) + 1,
+                native_index=native_index,
+                t0=call.t0 if call.t0 is not None else t1,
+                t1=call.t1 if call.t1 is not None else t1,
+                calls=(call,),
+            )
+        )
+        self.alive()
+        if self.n_counted > self._limits.max_steps:
+            raise Stopped("step_limit")
+
+    @property
+    def n_counted(self) -> int:
+        """What the step limit counts: turns of the agent's framework, or else actions."""
+        turns = {step.native_index for step in self.steps if step.native_index is not None}
+        return len(turns) + sum(step.native_index is None for step in self.steps)
+
+    async def thought(self, text: str, *, native_index: int | None = None) -> None:
+        """Attach a thought to the first step of a turn, or to the last step."""
+        self.alive()
+        for place, step in enumerate(self.steps):
+            if native_index is None or step.native_index == native_index:
+                found = place if native_index is not None else len(self.steps) - 1
+                self.steps[found] = self.steps[found].model_copy(
+                    update={"thought": Thought(text=text)}
+                )
+                return
+
+    def usage(self, usage: Usage) -> None:
+        """Replace what is known about a model's use."""
+        self.alive()
+        self._usage[usage.model] = usage
+
+    @property
+    def all_usage(self) -> tuple[Usage, ...]:
+        """The last word on each model's use."""
+        return tuple(self._usage.values())
+
+    async def final(self) -> Step:
+        """The state now, as the step behind the last."""
+        now = self.now()
+        return await self._step(
+            index=len(self.steps) + 1, native_index=None, t0=now, t1=now, calls=()
+        )
+
+    async def _step(
+        self, *, index: int, native_index: int | None, t0: float, t1: float, calls: tuple[Call, ...]
+    ) -> Step:
+        before = self._last_page
+        if self._recorder is None:
+            return Step(index=index, native_index=native_index, t0=t0, t1=t1, calls=calls)
+        try:
+            seen = await self._recorder.observe(self.last_target)
+        except Exception as error:
+            self.fault = error
+            raise
+        self._last_page = seen.page
+        return Step(
+            index=index,
+            native_index=native_index,
+            t0=t0,
+            t1=t1,
+            target_id=seen.page.target_id,
+            calls=calls,
+            page_before=before,
+            page_after=seen.page,
+            observations=seen.observations,
+            errors=seen.errors,
+        )
