@@ -40,6 +40,10 @@ class Sink(Protocol):
         """Attach a thought to the actions of a native step."""
         ...
 
+    def alive(self) -> None:
+        """Note a sign of life between two actions."""
+        ...
+
     def usage(self, usage: Usage) -> None:
         """Replace what is known about the model's use, per model."""
         ...

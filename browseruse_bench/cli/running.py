@@ -25,8 +25,8 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
     """Plan and carry out a run, tell of it on stderr, and print its result on stdout.
 
     Returns:
-        The exit status: 0, 4 if attempts ended as infrastructure failures or were not made
-        for want of a login, 130 if the command was stopped.
+        The exit status: 0; 4 if attempts ended as infrastructure failures; 130 if the command
+        was stopped. Tasks left out for want of a login are said and counted, but asked for.
     """
     planned = plan(request)
     _announce(planned)
@@ -45,7 +45,7 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
         click.echo(_result_text(planned, accounting))
     if executed.n_stopped:
         return INTERRUPTED
-    return 4 if accounting.infrastructure or accounting.not_run else 0
+    return 4 if accounting.infrastructure else 0
 
 
 def run_accounting(planned: Plan, executed: Executed) -> Accounting:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar, cast
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -31,6 +31,17 @@ class Settled(Generic[Item, Result]):
     result: Result | None = None
     error: BaseException | None = None
 
+    @property
+    def value(self) -> Result:
+        """The result.
+
+        Raises:
+            BaseException: what the work raised.
+        """
+        if self.error is not None:
+            raise self.error
+        return cast("Result", self.result)
+
 
 class Engine(Protocol):
     """Carries items out without barriers: a slot that is free takes the next one."""
@@ -42,7 +53,7 @@ class Engine(Protocol):
         *,
         capacity: Capacity[Item],
         stop: asyncio.Event,
-    ) -> AsyncIterator[Settled[Item, Result]]:
+    ) -> AsyncGenerator[Settled[Item, Result], None]:
         """Yield each item as it settles, in whatever order.
 
         Once `stop` is set no further item starts; what runs goes on. Closing the iterator

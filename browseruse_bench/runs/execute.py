@@ -6,7 +6,7 @@ import asyncio
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -80,16 +80,13 @@ async def execute(
                 async def work(owed: Owed) -> AttemptEntry:
                     return await _with_retries(setting, owed, journal, plan.retries, stop)
 
-                async for settled in carrier.map(
-                    work, plan.owed, capacity=_capacity(plan), stop=stop
-                ):
-                    if settled.error is not None:
-                        raise settled.error
-                    assert settled.result is not None
-                    entry = settled.result
-                    n_done += 1
-                    statuses[entry.status] = statuses.get(entry.status, 0) + 1
-                    on_settled(Progress(entry=entry, n_done=n_done, n_owed=len(plan.owed)))
+                settling = carrier.map(work, plan.owed, capacity=_capacity(plan), stop=stop)
+                async with aclosing(settling):
+                    async for settled in settling:
+                        entry = settled.value
+                        n_done += 1
+                        statuses[entry.status] = statuses.get(entry.status, 0) + 1
+                        on_settled(Progress(entry=entry, n_done=n_done, n_owed=len(plan.owed)))
         finally:
             await asyncio.shield(sites.close())
     return Executed(statuses=statuses, n_stopped=len(plan.owed) - n_done, reaped=reaped)

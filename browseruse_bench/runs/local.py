@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 
 from browseruse_bench.runs.engine import Capacity, Item, Result, Settled
 
@@ -19,7 +19,7 @@ class LocalEngine:
         *,
         capacity: Capacity[Item],
         stop: asyncio.Event,
-    ) -> AsyncIterator[Settled[Item, Result]]:
+    ) -> AsyncGenerator[Settled[Item, Result], None]:
         """Yield each item as it settles; see `Engine.map`."""
         waiting = deque(items)
         busy: Counter[str] = Counter()

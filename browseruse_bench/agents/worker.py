@@ -1,0 +1,227 @@
+"""An agent in a process of its own, one per attempt, spoken to in JSON lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from abc import abstractmethod
+from asyncio.subprocess import PIPE
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import BinaryIO
+
+from pydantic import ValidationError
+
+from browseruse_bench.agents.base import Agent, AgentReport, Sink, Stopped, Workspace
+from browseruse_bench.agents.protocol import (
+    FROM_WORKER,
+    MAX_LINE_BYTES,
+    Action,
+    Attempt,
+    End,
+    Exit,
+    FromWorker,
+    Heartbeat,
+    Ready,
+    Recorded,
+    StepDone,
+    UsageSoFar,
+    WorkerLimits,
+)
+from browseruse_bench.browsers.base import Session
+from browseruse_bench.errors import AgentError
+from browseruse_bench.records.base import Record, canonical_json
+from browseruse_bench.records.task import TaskView
+from browseruse_bench.records.trace import Limits
+from browseruse_bench.store.processes import Owned, end, spawn
+
+READY_S = 60.0
+"""How long a worker may take to start."""
+EXIT_S = 5.0
+"""How long a worker may take to exit after its end."""
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
+"""Variables of the harness's environment that a worker gets; a list of what it may see,
+because a list of what it may not see is never complete."""
+
+
+class WorkerAgent(Agent):
+    """Runs `command()` for each attempt and holds it to the protocol."""
+
+    @abstractmethod
+    def command(self) -> Sequence[str]:
+        """The worker's argv."""
+
+    def secrets(self) -> Mapping[str, str]:
+        """The variables with the one key that this agent needs; none by default."""
+        return {}
+
+    async def attempt(
+        self, view: TaskView, session: Session, limits: Limits, sink: Sink, workspace: Workspace
+    ) -> AgentReport:
+        """Run one worker.
+
+        Raises:
+            AgentError: the worker broke the protocol, fell over or left without an end.
+        """
+        log = workspace.native / "worker.stderr.log"
+        with log.open("wb") as stderr:
+            owned = await self._spawn(workspace, stderr)
+            talk = _Talk(owned, sink, workspace)
+            try:
+                return await talk.attempt(_order(self, view, session, limits, workspace))
+            except AgentError as error:
+                raise AgentError(f"{error}{_tail(log)}") from error
+            finally:
+                await end(owned)
+
+    async def _spawn(self, workspace: Workspace, stderr: BinaryIO) -> Owned:
+        return await spawn(
+            [*self.command()],
+            owner=workspace.owner,
+            kind="worker",
+            env=self._environment(workspace),
+            cwd=workspace.scratch,
+            stdin=PIPE,
+            stdout=PIPE,
+            stderr=stderr,
+        )
+
+    def _environment(self, workspace: Workspace) -> dict[str, str]:
+        passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+        return {**passed, "TMPDIR": str(workspace.scratch), **self.secrets()}
+
+
+class _Talk:
+    """One conversation with one worker."""
+
+    def __init__(self, owned: Owned, sink: Sink, workspace: Workspace) -> None:
+        self._owned = owned
+        self._sink = sink
+        self._native = workspace.native / "steps.jsonl"
+        self._n = 0
+        self._buffer = bytearray()
+        self._stop: str | None = None
+
+    async def attempt(self, order: Attempt) -> AgentReport:
+        try:
+            first = await asyncio.wait_for(self._receive(), READY_S)
+        except TimeoutError:
+            raise AgentError(f"worker: not ready within {READY_S:g} s") from None
+        if not isinstance(first, Ready):
+            raise AgentError(f"worker: began with '{first.type}', not with ready")
+        await self._send(order)
+        while not isinstance(message := await self._receive(), End):
+            await self._handle(message)
+        with suppress(BrokenPipeError, ConnectionResetError):
+            # A worker that left right after its end has said all that counts.
+            await self._send(Exit())
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._owned.process.wait(), EXIT_S)
+        return self._report(message)
+
+    def _report(self, message: End) -> AgentReport:
+        stopped = self._stop if self._stop == "step_limit" else None
+        return AgentReport(
+            status=stopped or message.status,
+            answer=message.answer,
+            claimed_success=message.claimed_success,
+            reason=message.reason,
+            usage=message.usage,
+            errors=message.errors,
+        )
+
+    async def _handle(self, message: FromWorker) -> None:
+        if isinstance(message, Heartbeat):
+            self._sink.alive()
+        elif isinstance(message, UsageSoFar):
+            self._sink.usage(message.usage)
+        elif isinstance(message, (Action, StepDone)):
+            self._n += 1
+            if message.n != self._n:
+                raise AgentError(f"worker: message {message.n} where {self._n} was due")
+            await self._record(message)
+            await self._send(Recorded(n=message.n, stop=self._stop))
+        else:
+            raise AgentError(f"worker: '{message.type}' out of order")
+
+    async def _record(self, message: Action | StepDone) -> None:
+        if isinstance(message, StepDone):
+            if message.native is not None:
+                with self._native.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(message.native, ensure_ascii=False) + "\n")
+            if message.thought:
+                await self._sink.thought(message.thought, native_index=message.index)
+            return
+        if self._stop is not None:
+            raise AgentError("worker: went on after it was told to stop")
+        try:
+            await self._sink.action(
+                message.call, target_id=message.focus, native_index=message.index
+            )
+        except Stopped as stopped:
+            self._stop = stopped.status
+
+    async def _send(self, message: Record) -> None:
+        stdin = self._owned.process.stdin
+        assert stdin is not None
+        stdin.write(canonical_json(message.as_json()).encode() + b"\n")
+        await stdin.drain()
+
+    async def _receive(self) -> FromWorker:
+        line = await self._line()
+        try:
+            return FROM_WORKER.validate_json(line)
+        except ValidationError as error:
+            problem = error.errors()[0]
+            place = ".".join(str(part) for part in problem["loc"])
+            shown = line[:80].decode(errors="replace")
+            raise AgentError(
+                f"worker: not a message ({place} {problem['msg']}): {shown}"
+            ) from error
+
+    async def _line(self) -> bytes:
+        stdout = self._owned.process.stdout
+        assert stdout is not None
+        while (cut := self._buffer.find(b"\n")) < 0:
+            if len(self._buffer) > MAX_LINE_BYTES:
+                raise AgentError(f"worker: a line of more than {MAX_LINE_BYTES} bytes")
+            chunk = await stdout.read(2**16)
+            if not chunk:
+                torn = " in the middle of a line" if self._buffer else ""
+                status = await self._owned.process.wait()
+                raise AgentError(f"worker: left without an end{torn} (exit status {status})")
+            self._buffer += chunk
+        line = bytes(self._buffer[:cut])
+        del self._buffer[: cut + 1]
+        return line
+
+
+def _order(
+    agent: Agent, view: TaskView, session: Session, limits: Limits, workspace: Workspace
+) -> Attempt:
+    return Attempt(
+        attempt=view.task_id,
+        task=view,
+        cdp_url=session.http_url,
+        ws_url=session.ws_url,
+        target_id=session.target_id,
+        model=agent.setup.model,
+        work=str(workspace.scratch),
+        files=str(workspace.files),
+        native=str(workspace.native),
+        attachments=str(workspace.attachments),
+        limits=WorkerLimits(
+            steps=limits.max_steps,
+            seconds=limits.timeout_s,
+            step_s=limits.step_timeout_s,
+            cost_usd=limits.cost_usd,
+        ),
+    )
+
+
+def _tail(log: Path) -> str:
+    """The last line that a worker wrote to stderr, as a parenthesis."""
+    lines = log.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
+    return f" ({lines[-1][:300]})" if lines else ""
