@@ -42,6 +42,9 @@ class Page(Record):
     title: str = ""
     tabs: tuple[str, ...] = ()
     """Addresses of all open tabs."""
+    document_id: str | None = None
+    """The browser's id of the loaded document (loaderId in CDP): another one after each load,
+    the same one when a script only rewrites the page or its address."""
 
 
 class Observation(Record):

@@ -1,0 +1,1 @@
+"""From a frozen trace to a judgement."""
