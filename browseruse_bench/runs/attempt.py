@@ -28,6 +28,7 @@ from browseruse_bench.records.trace import (
     Outcome,
     Step,
     Trace,
+    Usage,
 )
 from browseruse_bench.runs.recording import RecordingSink
 from browseruse_bench.sites.process import Lease, SitePool
@@ -67,7 +68,7 @@ class _Seen:
     outcome: Outcome
     steps: tuple[Step, ...]
     final: Step
-    report: AgentReport | None
+    usage: tuple[Usage, ...]
     browser: BrowserId
     guard: Guard
     errors: tuple[str, ...]
@@ -106,7 +107,7 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
             "wall_s": round(wall_s, 3),
             "n_steps": len(seen.steps),
             "outcome": seen.outcome,
-            "usage": seen.report.usage if seen.report else (),
+            "usage": seen.usage,
             "final": seen.final,
             "errors": seen.errors,
         }
@@ -192,7 +193,7 @@ async def _try(setting: Setting, owed: Owed, path: Path, workspace: Workspace, w
         outcome=outcome,
         steps=tuple(sink.steps),
         final=final,
-        report=report,
+        usage=report.usage if report and report.usage else sink.all_usage,
         browser=session.browser,
         guard=session.guard,
         errors=(*(report.errors if report else ()), *errors),
@@ -205,7 +206,7 @@ def _failed(sink: RecordingSink, session: Session | None, reason: str) -> _Seen:
         outcome=Outcome(status="infrastructure", reason=reason),
         steps=tuple(sink.steps),
         final=Step(index=len(sink.steps) + 1, t0=now, t1=now, errors=(reason,)),
-        report=None,
+        usage=sink.all_usage,
         browser=session.browser if session else BrowserId(kind="none started"),
         guard=session.guard if session else Guard(level="none", reason="no browser started"),
         errors=(reason,),
