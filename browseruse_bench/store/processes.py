@@ -148,11 +148,25 @@ async def end(owned: Owned, *, grace_s: float = 0) -> None:
     """End the process with all its group and descendants, and remove what goes with it.
 
     With `grace_s` the group is first asked to end (SIGTERM) and given so long. Afterwards
-    nothing of it is left; calling it again does nothing more.
+    nothing of it is left, also when this is cancelled meanwhile: the cancellation goes on
+    when all is done. Calling it again does nothing more.
 
     Raises:
         OSError: a folder could not be removed; the next `reap` tries again.
     """
+    ending = asyncio.ensure_future(_end(owned, grace_s))
+    cancelled: asyncio.CancelledError | None = None
+    while not ending.done():
+        try:
+            await asyncio.shield(ending)
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    ending.result()
+
+
+async def _end(owned: Owned, grace_s: float) -> None:
     if grace_s > 0 and owned.alive():
         _signal_group(owned.entry, signal.SIGTERM)
         deadline = time.monotonic() + grace_s

@@ -1,0 +1,263 @@
+"""Chromium on this machine: one process and one fresh profile per session.
+
+The browser listens on a port that the system chose and, beside it, on a pipe that only this
+process holds open: when this process dies, however it dies, the pipe closes and Chromium
+exits by itself. Its record (`store.processes`) covers the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+import uuid
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from browseruse_bench.browsers.base import Backend, Session, SessionRequest
+from browseruse_bench.browsers.cdp import CDP
+from browseruse_bench.browsers.find import find_chromium
+from browseruse_bench.browsers.options import BrowserOptions
+from browseruse_bench.browsers.storage_state import apply_storage_state, read_storage_state
+from browseruse_bench.errors import BrowserError, boundary
+from browseruse_bench.records.trace import BrowserId, Guard
+from browseruse_bench.store.processes import Owned, end, spawn
+
+FLAGS = (
+    "--headless=new",
+    "--remote-debugging-port=0",
+    "--remote-debugging-pipe",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--no-proxy-server",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-quic",
+    "--disable-features=Translate,MediaRouter,OptimizationHints,AutofillServerCommunication,"
+    "HttpsUpgrades",
+    "--disable-breakpad",
+    "--disable-crash-reporter",
+    "--disable-dev-shm-usage",
+    # As root, a bar about the missing sandbox shrinks the page about a second after the start.
+    "--disable-infobars",
+    "--hide-scrollbars",
+    "--lang=en-US",
+    "--metrics-recording-only",
+    "--mute-audio",
+    "--password-store=basic",
+    "--use-mock-keychain",
+)
+_START_S = 30.0
+_PORT_FILE = re.compile(r"(\d+)\n(/devtools/browser/[0-9a-f-]{36})\s*")
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+# A socket's path is limited to 104 bytes (macOS) or 108 (Linux), and Chromium dies when its
+# own, TMPDIR/org.chromium.Chromium.XXXXXX/SingletonSocket, is longer.
+_MAX_TMPDIR_BYTES = 55
+# Chromium takes commands from descriptor 3 and answers on 4. /dev/fd, because dash takes no
+# descriptor above 9 in a redirection.
+_WITH_PIPES = 'mkdir -p -m 700 "$TMPDIR" && exec "$@" 3</dev/fd/{commands} 4>/dev/fd/{answers}'
+# A page can read the browser's environment (file:///proc/self/environ), so nothing else of
+# this process's environment, which may hold keys, goes into it.
+_ENVIRONMENT = re.compile(r"PATH|LANG|LANGUAGE|LC_\w+|TZ|LD_LIBRARY_PATH|FONTCONFIG_\w+")
+
+
+class LocalChromium(Backend):
+    """Starts Chromium on this machine; any number of sessions at once."""
+
+    name = "local"
+
+    def __init__(self, options: BrowserOptions) -> None:
+        """Look for the program of `options.path` only when a session is opened."""
+        self.options = options
+        self._running: dict[str, Owned] = {}
+
+    @asynccontextmanager
+    async def open(self, request: SessionRequest) -> AsyncGenerator[Session]:
+        async with AsyncExitStack() as stack:
+            with boundary(BrowserError, "start Chromium"):
+                session = await self._start(request, stack)
+            yield session
+
+    def alive(self, session: Session) -> bool:
+        owned = self._running.get(session.ws_url or "")
+        return owned is not None and owned.alive()
+
+    async def _start(self, request: SessionRequest, stack: AsyncExitStack) -> Session:
+        """A session whose end is left to `stack`."""
+        program = find_chromium(self.options.path)
+        state = None if request.storage_state is None else read_storage_state(request.storage_state)
+        profile = _make_profile(request)
+        flags = (*FLAGS, *self._own_flags(request, profile))
+        owned = await _spawn((str(program), *flags, "about:blank"), request, stack)
+        address = await _listening(owned, profile, request.work / "stderr.log")
+        ws_url = f"ws://{address}"
+        self._running[ws_url] = owned
+        stack.callback(self._running.pop, ws_url)
+        # The socket stays open: Chromium forgets where downloads go when it closes.
+        cdp = await CDP.connect(ws_url)
+        stack.push_async_callback(cdp.close)
+        downloads = {"behavior": "allow", "downloadPath": str(request.downloads)}
+        await cdp.send("Browser.setDownloadBehavior", downloads)
+        if state is not None:
+            await apply_storage_state(cdp, state)
+        target_id = await _first_page(cdp)
+        viewport = await _fit_viewport(cdp, target_id, self.options.viewport)
+        version = (await cdp.send("Browser.getVersion"))["product"].partition("/")[2]
+        return Session(
+            browser=BrowserId(kind=self.name, version=version, viewport=viewport),
+            guard=_guard(request),
+            ws_url=ws_url,
+            http_url=f"http://{address.partition('/')[0]}",
+            target_id=target_id,
+        )
+
+    def _own_flags(self, request: SessionRequest, profile: Path) -> list[str]:
+        width, height = self.options.viewport
+        flags = [
+            f"--user-data-dir={profile}",
+            f"--window-size={width},{height}",
+            f"--screen-info={{{width}x{height}}}",
+        ]
+        if os.geteuid() == 0:
+            flags.append("--no-sandbox")
+        if rules := host_rules(request.hosts, fence=request.fence):
+            flags.append(f"--host-resolver-rules={rules}")
+        return flags
+
+
+def host_rules(hosts: Mapping[str, tuple[str, int]], *, fence: bool) -> str:
+    """Chromium's resolver rules: each host's port 80 goes to its site, the rest of it nowhere.
+
+    The first rule that fits holds. With `fence` every other name and every address literal,
+    also of this machine, resolves to nothing.
+
+    Raises:
+        BrowserError: a name is not a host name.
+    """
+    rules: list[str] = []
+    for host, (address, port) in hosts.items():
+        if not _HOST.fullmatch(host):
+            raise BrowserError(f"site '{host}': not a host name of letters, digits, '.' and '-'")
+        rules += [f"MAP {host}:80 {address}:{port}", f"MAP {host} ~NOTFOUND"]
+    if fence:
+        rules.append("MAP * ~NOTFOUND")
+    return ", ".join(rules)
+
+
+def _guard(request: SessionRequest) -> Guard:
+    if request.fence:
+        return Guard(level="fence", mechanism="host-resolver-rules: only the declared sites")
+    return Guard(level="none", reason="the task is on the public web")
+
+
+def _make_profile(request: SessionRequest) -> Path:
+    profile = request.work / "profile"
+    request.work.mkdir(parents=True, exist_ok=True)
+    request.downloads.mkdir(parents=True, exist_ok=True)
+    try:
+        profile.mkdir()
+    except FileExistsError:
+        raise BrowserError(
+            f"{profile}: in use by another session; each session needs a folder of its own"
+        ) from None
+    return profile
+
+
+async def _spawn(argv: tuple[str, ...], request: SessionRequest, stack: AsyncExitStack) -> Owned:
+    """Start Chromium with its two pipes; `stack` ends it and then closes them."""
+    temporary = _temporary(request.work)
+    commands, to_browser = os.pipe()
+    stack.callback(os.close, to_browser)
+    from_browser, answers = os.pipe()
+    stack.callback(os.close, from_browser)
+    script = _WITH_PIPES.format(commands=commands, answers=answers)
+    try:
+        with (request.work / "stderr.log").open("wb") as stderr:
+            owned = await spawn(
+                ("/bin/sh", "-c", script, "sh", *argv),
+                owner=request.owner,
+                kind="browser",
+                env=_environment(request.work, temporary),
+                cwd=request.work,
+                stdout=asyncio.subprocess.DEVNULL,
+                stderr=stderr,
+                pass_fds=(commands, answers),
+                removes=(temporary, request.work),
+            )
+    finally:
+        os.close(commands)
+        os.close(answers)
+    stack.push_async_callback(end, owned)
+    return owned
+
+
+def _temporary(work: Path) -> Path:
+    """A folder for temporary files whose path is short enough: in `work` if that can be."""
+    name = f"bubench-{uuid.uuid4().hex[:16]}"
+    places = (work / "tmp", Path(tempfile.gettempdir()) / name, Path("/tmp") / name)
+    return next((p for p in places if len(os.fsencode(p)) <= _MAX_TMPDIR_BYTES), places[-1])
+
+
+def _environment(work: Path, temporary: Path) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if _ENVIRONMENT.fullmatch(name)}
+    return {**kept, "HOME": str(work), "TMPDIR": str(temporary)}
+
+
+async def _listening(owned: Owned, profile: Path, log: Path) -> str:
+    """Wait until Chromium says where it listens: "127.0.0.1:PORT/devtools/browser/ID"."""
+    file = profile / "DevToolsActivePort"
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + _START_S
+    while loop.time() < deadline:
+        if file.exists() and (match := _PORT_FILE.fullmatch(file.read_text())):
+            return f"127.0.0.1:{match[1]}{match[2]}"
+        if owned.process.returncode is not None:
+            why = f"ended with status {owned.process.returncode}"
+            break
+        await asyncio.sleep(0.01)
+    else:
+        why = f"did not listen within {_START_S:g} s"
+    lines = log.read_text(errors="replace").strip().splitlines()[-6:]
+    said = "; it said:\n  " + "\n  ".join(lines) if lines else ""
+    raise BrowserError(f"Chromium {why} (see `bubench doctor`){said}")
+
+
+async def _first_page(cdp: CDP) -> str:
+    targets: list[dict[str, Any]] = (await cdp.send("Target.getTargets"))["targetInfos"]
+    pages = [target["targetId"] for target in targets if target["type"] == "page"]
+    if not pages:
+        raise BrowserError("Chromium opened no page")
+    return pages[0]
+
+
+async def _fit_viewport(cdp: CDP, target_id: str, wanted: tuple[int, int]) -> tuple[int, int]:
+    """Resize the window until the page, without the window's own bars, has the wanted size.
+
+    Returns the size that the page has in the end, which is what is recorded.
+    """
+    attach = {"targetId": target_id, "flatten": True}
+    session: str = (await cdp.send("Target.attachToTarget", attach))["sessionId"]
+    window = await cdp.send("Browser.getWindowForTarget", {"targetId": target_id})
+    call = {"expression": "[innerWidth, innerHeight]", "returnByValue": True}
+    size = (0, 0)
+    for attempt in range(50):
+        result = await cdp.send("Runtime.evaluate", call, session=session)
+        width, height = result["result"]["value"]
+        size = (int(width), int(height))
+        if size == wanted:
+            break
+        if attempt == 0:
+            bounds = window["bounds"]
+            bounds = {
+                "width": bounds["width"] + wanted[0] - size[0],
+                "height": bounds["height"] + wanted[1] - size[1],
+            }
+            resize = {"windowId": window["windowId"], "bounds": bounds}
+            await cdp.send("Browser.setWindowBounds", resize)
+        await asyncio.sleep(0.01)
+    await cdp.send("Target.detachFromTarget", {"sessionId": session})
+    return size
