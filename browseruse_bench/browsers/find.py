@@ -29,7 +29,7 @@ def find_chromium(path: Path | None = None) -> Path:
     if os.environ.get("CHROME"):
         return _given(os.environ["CHROME"], "the environment variable CHROME")
     for found in (*map(shutil.which, NAMES), *_bundles(), *_of_playwright()):
-        if found is not None:
+        if found is not None and _works_without_snap(found):
             return Path(found)
     raise BrowserError(
         f"no Chromium found on PATH or in Playwright's folder; install it: {install_text()}"
@@ -39,9 +39,10 @@ def find_chromium(path: Path | None = None) -> Path:
 def install_commands() -> tuple[tuple[str, ...], ...]:
     """The commands, in order, that install Chromium on this machine.
 
-    Debian's package where this is root on Debian or Ubuntu, else Playwright's download.
+    Debian's package where this is root on Debian; else Playwright's download, which as root
+    on Ubuntu brings the libraries with apt (Ubuntu's own package only fetches a snap).
     """
-    if can_apt():
+    if _apt_of() == "debian":
         return (("apt-get", "update"), ("apt-get", "install", "-y", "chromium"))
     return playwright_commands()
 
@@ -52,7 +53,7 @@ def playwright_commands() -> tuple[tuple[str, ...], ...]:
         pip = ("uv", "pip", "install", "--python", sys.executable, "playwright")
     else:
         pip = (sys.executable, "-m", "pip", "install", "playwright")
-    deps = ("--with-deps",) if can_apt() else ()
+    deps = ("--with-deps",) if _apt_of() is not None else ()
     return (pip, (sys.executable, "-m", "playwright", "install", *deps, "chromium"))
 
 
@@ -61,15 +62,24 @@ def install_text() -> str:
     return " && ".join(" ".join(command) for command in install_commands())
 
 
-def can_apt() -> bool:
-    """Whether Debian's packages can be installed from here: root on Debian or Ubuntu."""
+def _apt_of() -> str | None:
+    """Whose packages can be installed from here, "debian" or "ubuntu"; None: nobody's."""
     if os.geteuid() != 0 or shutil.which("apt-get") is None:
-        return False
+        return None
     try:
         release = platform.freedesktop_os_release()
     except OSError:
-        return False
-    return bool({"debian", "ubuntu"} & {release["ID"], *release.get("ID_LIKE", "").split()})
+        return None
+    family = {release["ID"], *release.get("ID_LIKE", "").split()}
+    return next((name for name in ("ubuntu", "debian") if name in family), None)
+
+
+def _works_without_snap(program: str) -> bool:
+    """Whether it is not Ubuntu's script that only says that a snap is missing."""
+    with Path(program).open("rb") as file:
+        head = file.read(4096)
+    snap = b"/snap/bin/chromium"
+    return not head.startswith(b"#!") or snap not in head or Path(snap.decode()).exists()
 
 
 def _given(text: str, source: str) -> Path:
