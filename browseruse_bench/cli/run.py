@@ -137,15 +137,14 @@ def command(
     **options: Any,
 ) -> None:
     """Run an agent on a benchmark; the same command goes on where it stopped."""
+    from browseruse_bench.cli.loop import leave
     from browseruse_bench.cli.running import run_and_print
     from browseruse_bench.records.trace import Limits
     from browseruse_bench.runs.plan import RunRequest
 
     limits = Limits(max_steps=max_steps, timeout_s=timeout, step_timeout_s=step_timeout)
     request = RunRequest(limits=limits, mode=_mode(mode, options), **options)
-    status = run_and_print(request, dry_run=dry_run, as_json=as_json)
-    if status:
-        click.get_current_context().exit(status)
+    leave(run_and_print(request, dry_run=dry_run, as_json=as_json))
 
 
 def _mode(mode: str | None, options: dict[str, Any]) -> Any:

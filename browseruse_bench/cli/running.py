@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from browseruse_bench.cli.loop import run_loop
 from browseruse_bench.records.run import Accounting
 from browseruse_bench.runs.execute import Executed, Progress, execute
 from browseruse_bench.runs.plan import Plan, RunRequest, plan
@@ -34,7 +35,7 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
         click.echo(json.dumps(_plan_json(planned), indent=2) if as_json else _plan_text(planned))
         return 0
     teller = _Teller(len(planned.owed))
-    executed = asyncio.run(_until_stopped(planned, teller))
+    executed = run_loop(_until_stopped(planned, teller))
     teller.close()
     for line in executed.reaped:
         click.echo(f"reaped: {line}", err=True)

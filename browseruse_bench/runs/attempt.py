@@ -169,7 +169,7 @@ async def _try(setting: Setting, owed: Owed, path: Path, workspace: Workspace, w
         async with AsyncExitStack() as stack:
             lease = await stack.enter_async_context(setting.sites.lease())
             request = SessionRequest(
-                work=work / "browser",
+                work=work,
                 downloads=work / "downloads",
                 owner=setting.folder.path,
                 hosts=lease.hosts,
