@@ -46,7 +46,6 @@ autodoc_typehints = "none"
 smartquotes = False
 toc_object_entries = False
 html_theme = "alabaster"
-html_theme_options = {{"show_relbars": True}}
 html_sidebars = {{"**": ["about.html", "searchfield.html", "navigation.html", "relations.html"]}}
 html_copy_source = False
 html_show_sourcelink = False
@@ -60,6 +59,8 @@ html_domain_indices = False
 # the first row only, and links to the members.
 ROW = re.compile(r"\|(?P<section>[^|]*)\|(?P<members>[^|]*)\|\s*")
 MEMBER = re.compile(r"`(\w+) <")
+
+ERROR = re.compile(r"^\s*((?:\w+\.)*\w*(?:Error|Exception): .+)$", re.MULTILINE)
 
 
 class DocsSite(Site):
@@ -167,17 +168,17 @@ def build(source: Path, out: Path) -> None:
     """Write the sources to `source` and the pages to `out`; both are created.
 
     Raises:
-        SiteError: Sphinx failed or took too long; its last lines are quoted.
+        SiteError: Sphinx failed or took too long; its error is quoted.
     """
     write_sources(source, sections())
     trees = source.with_name(source.name + ".doctrees")
     command = [sys.executable, "-P", "-m", "sphinx", "-q", "-E", "-b", "html", "-d", str(trees)]
-    # The order of a set must not show in the pages.
-    environment = {**os.environ, "PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8"}
+    # The order of a set must not show in the pages, and a log of Sphinx's must not stay behind.
+    fixed = {"PYTHONHASHSEED": "0", "LC_ALL": "C.UTF-8", "TMPDIR": str(source)}
     try:
         ended = subprocess.run(
             [*command, str(source), str(out)],
-            env=environment,
+            env={**os.environ, **fixed},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -187,8 +188,9 @@ def build(source: Path, out: Path) -> None:
     except subprocess.TimeoutExpired:
         raise SiteError(f"{HOST}: Sphinx did not end within {BUILD_TIMEOUT_S:.0f} s") from None
     if ended.returncode != 0:
-        last = " / ".join(ended.stderr.strip().splitlines()[-3:])
-        raise SiteError(f"{HOST}: Sphinx failed with status {ended.returncode}: {last}")
+        # Sphinx says what went wrong in the middle of a report about itself.
+        errors = ERROR.findall(ended.stderr) or ended.stderr.strip().splitlines() or ["no message"]
+        raise SiteError(f"{HOST}: Sphinx failed with status {ended.returncode}: {errors[-1]}")
     shutil.rmtree(trees, ignore_errors=True)
     (out / ".buildinfo").unlink(missing_ok=True)
     shutil.rmtree(out / "_sources", ignore_errors=True)
