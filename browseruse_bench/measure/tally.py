@@ -98,9 +98,7 @@ def place(
         entry = entries.get((task_id, number))
         if entry is None:
             reason = not_run.get((task_id, number), "pending")
-            placed.append(
-                Placed(task_id=task_id, attempt=number, where="not_run", reason=reason)
-            )
+            placed.append(Placed(task_id=task_id, attempt=number, where="not_run", reason=reason))
         elif entry.status == "infrastructure":
             placed.append(
                 Placed(

@@ -1,0 +1,155 @@
+"""What `eval`, `report` and `demo` share: judge a run, and the words at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Collection
+from pathlib import Path
+
+import click
+
+from browseruse_bench.benchmarks.load import Benchmark, load_benchmark
+from browseruse_bench.errors import IncompleteError
+from browseruse_bench.eval.evaluate import Judged, evaluate_run
+from browseruse_bench.records.judgement import Judgement
+from browseruse_bench.records.run import Run
+from browseruse_bench.report.find import find_run
+from browseruse_bench.report.render import Table, clean, counts, show, with_bounds
+from browseruse_bench.report.summary import Summary, report_run
+from browseruse_bench.store.run_folder import RunFolder
+
+
+def judge_and_print(
+    *,
+    agent: str,
+    benchmark: str,
+    split: str | None,
+    model: str | None,
+    run_id: str | None,
+    task_ids: Collection[str],
+    force: bool,
+    only_ungraded: bool,
+    concurrency: int,
+    timeout_s: float,
+    experiments: Path,
+    as_json: bool,
+) -> None:
+    """Judge the run that is meant, write and print its summary.
+
+    Raises:
+        IncompleteError: something that was to be judged has no grade.
+    """
+    loaded = load_benchmark(benchmark, split)
+    folder, run = find_run(
+        experiments,
+        benchmark=loaded.name,
+        split=loaded.split,
+        agent=agent,
+        model=model,
+        run_id=run_id,
+    )
+    click.echo(f"judging {which(folder, run)}", err=True)
+    for warning in changes(run, loaded):
+        click.echo(f"note: {warning}", err=True)
+    judged = asyncio.run(
+        evaluate_run(
+            folder,
+            loaded,
+            force=force,
+            only_ungraded=only_ungraded,
+            task_ids=task_ids or None,
+            concurrency=concurrency,
+            timeout_s=timeout_s,
+            on_judged=_tell,
+        )
+    )
+    _announce(judged)
+    summary = report_run(folder, loaded)
+    if as_json:
+        click.echo(json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2))
+    else:
+        show([result(summary)])
+        click.echo(f"report: {folder.path / 'report.md'}")
+    refuse_incomplete(summary, task_ids)
+
+
+def which(folder: RunFolder, run: Run) -> str:
+    """One line that says which run it is."""
+    identity = run.identity
+    model = f", model {identity.agent.model}" if identity.agent.model else ""
+    return clean(
+        f"run {run.run_id} of {identity.agent.name}{model} on {identity.benchmark}, split "
+        f"{identity.split}, started {run.started_at}, in {folder.path}"
+    )
+
+
+def changes(run: Run, benchmark: Benchmark) -> list[str]:
+    """What is no longer as it was when the run was made."""
+    if run.identity.revision == benchmark.revision:
+        return []
+    return [
+        f"{benchmark.name} is at revision {benchmark.revision[:12]}, the run was made on "
+        f"{run.identity.revision[:12]}; tasks that changed are not judged"
+    ]
+
+
+def _tell(judgement: Judgement) -> None:
+    what = f"{judgement.task_id} #{judgement.attempt}"
+    if judgement.reason is None:
+        click.echo(f"{clean(what)} graded", err=True)
+    else:
+        click.echo(clean(f"{what} {judgement.reason}: {judgement.message}"), err=True)
+
+
+def _announce(judged: Judged) -> None:
+    for note in judged.notes:
+        click.echo(f"note: {note}", err=True)
+    for (task_id, number), why in judged.skipped.items():
+        click.echo(clean(f"{task_id} #{number} not judged: {why}"), err=True)
+    click.echo(f"{len(judged.new)} judged, {len(judged.kept)} judged earlier", err=True)
+
+
+def result(summary: Summary) -> Table:
+    """What a run came to, in few lines."""
+    f = summary.figures
+    success = with_bounds(f.success, f.success_lower, f.success_upper, scale=100)
+    rows = [
+        ("attempts", f.accounting.sentence),
+        ("ended", counts(summary.statuses)),
+        ("points", f"{with_bounds(f.mean, f.lower, f.upper)} (n {f.n})"),
+        ("success %", success),
+        *(("note", note) for note in summary.notes),
+    ]
+    return Table(title="", headers=("run", summary.run_id), rows=tuple(rows))
+
+
+def refuse_incomplete(summary: Summary, task_ids: Collection[str] = ()) -> None:
+    """Nothing that was to be judged lacks a grade. Tasks left out for want of a login are
+    counted, but were left out knowingly.
+
+    Raises:
+        IncompleteError: something lacks one; says what to type.
+    """
+    missing = [
+        row
+        for task in summary.tasks
+        if not task_ids or task.task_id in task_ids
+        for row in task.attempts
+        if row.where != "graded" and row.reason != "login"
+    ]
+    if not missing:
+        return
+    kinds: dict[str, int] = {}
+    for row in missing:
+        kind = row.reason or row.where
+        kinds[kind] = kinds.get(kind, 0) + 1
+    hints: list[str] = []
+    if any(row.where == "ungraded" for row in missing):
+        hints.append("`bubench eval --only-ungraded` tries again what is ungraded")
+    if any(row.where != "ungraded" for row in missing):
+        hints.append("the same `bubench run` goes on with what did not settle")
+    raise IncompleteError(
+        f"without a grade: {counts(kinds)} of {summary.figures.accounting.selected} attempts; "
+        + "; ".join(hints)
+    )

@@ -1,0 +1,63 @@
+"""`bubench report`: what a run came to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command("report")
+@click.argument("run", required=False, metavar="[RUN-ID or FOLDER]")
+@click.option("--agent", help="Only runs of this agent.")
+@click.option("--benchmark", "--data", help="Only runs of this benchmark (name or folder).")
+@click.option("--split", help="Only runs of this split.")
+@click.option("--model", help="Only runs with this model.")
+@click.option(
+    "--experiments",
+    type=click.Path(path_type=Path),
+    default=Path("experiments"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the report as Markdown.")
+def command(
+    run: str | None,
+    agent: str | None,
+    benchmark: str | None,
+    split: str | None,
+    model: str | None,
+    experiments: Path,
+    as_json: bool,
+    as_markdown: bool,
+) -> None:
+    """Report on a run: the one that is named, else the fitting one that was active last.
+
+    Its summary.json and report.md are rebuilt from the journals.
+    """
+    import json
+
+    from browseruse_bench.cli.judging import refuse_incomplete, which
+    from browseruse_bench.report.find import benchmark_name, benchmark_of, open_run
+    from browseruse_bench.report.render import show
+    from browseruse_bench.report.summary import markdown, report_run, tables
+
+    folder, found = open_run(
+        experiments,
+        run,
+        agent=agent,
+        benchmark=benchmark_name(benchmark),
+        split=split,
+        model=model,
+    )
+    at_hand, note = benchmark_of(found)
+    click.echo(which(folder, found), err=True)
+    summary = report_run(folder, at_hand, note=note)
+    if as_json:
+        click.echo(json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2))
+    elif as_markdown:
+        click.echo(markdown(summary), nl=False)
+    else:
+        show(tables(summary))
+    refuse_incomplete(summary)

@@ -1,0 +1,321 @@
+"""Judges the settled attempts of one run and appends the judgements to its journal."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from browseruse_bench.benchmarks.load import Benchmark
+from browseruse_bench.errors import BenchError, ConfigError, DataError, GraderError, boundary
+from browseruse_bench.eval.evaluator_process import EvaluatorJudge, EvaluatorSpec
+from browseruse_bench.eval.judges import (
+    Case,
+    CodeJudge,
+    Judge,
+    Kind,
+    MatcherJudge,
+    NoModelJudge,
+    Verdict,
+    kind_of,
+    rubric_key,
+)
+from browseruse_bench.measure.tally import Reference
+from browseruse_bench.records.judgement import Judgement
+from browseruse_bench.records.rubric import Rubric
+from browseruse_bench.records.run import AttemptEntry
+from browseruse_bench.records.task import Task
+from browseruse_bench.store.journal import Journal
+from browseruse_bench.store.run_folder import Attempt, RunFolder
+from browseruse_bench.store.trace_folder import TraceFolder
+
+
+def utc_now() -> str:
+    """The time now, ISO 8601 in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judged:
+    """What one call of `evaluate_run` did."""
+
+    new: tuple[Judgement, ...]
+    """Appended, in the order in which they were given."""
+    kept: tuple[Attempt, ...]
+    """Had a judgement with the same keys already."""
+    skipped: Mapping[Attempt, str]
+    """Cannot be judged with the benchmark as it is now, and why."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Plan:
+    """One attempt that will be judged."""
+
+    entry: AttemptEntry
+    task: Task
+    rubric: Rubric | None
+    kind: Kind
+    sample: int
+
+    def keys(self, judges: Mapping[Kind, Judge]) -> tuple[str, str, str | None, str | None, str]:
+        """The reuse key of the judgement that it will have, without the sample number."""
+        return (
+            self.entry.task_key,
+            self.entry.trace_key,
+            rubric_key(self.kind, self.task, self.rubric),
+            None,
+            judges[self.kind].judge_key,
+        )
+
+
+def references(benchmark: Benchmark) -> dict[str, Reference]:
+    """What each task of the benchmark, as it is now, is compared with, by task id.
+
+    Raises:
+        DataError: a rubric is damaged.
+    """
+    found: dict[str, Reference] = {}
+    for task in benchmark.tasks:
+        rubric = benchmark.rubric(task.task_id)
+        kind = kind_of(task, rubric, evaluator=benchmark.evaluator is not None)
+        found[task.task_id] = Reference(
+            task_key=task.view.key, rubric_key=rubric_key(kind, task, rubric), rubric=rubric
+        )
+    return found
+
+
+async def evaluate_run(
+    folder: RunFolder,
+    benchmark: Benchmark,
+    *,
+    force: bool = False,
+    only_ungraded: bool = False,
+    task_ids: Collection[str] | None = None,
+    concurrency: int = 2,
+    timeout_s: float = 120,
+    judge: Judge | None = None,
+    on_judged: Callable[[Judgement], None] | None = None,
+    now: Callable[[], str] = utc_now,
+) -> Judged:
+    """Every settled attempt of the run has a judgement with the keys of today.
+
+    Attempts that ended by infrastructure are never judged. An attempt that has a judgement
+    with equal keys keeps it, graded or not. Judgements are appended and synced one by one:
+    a crash loses at most those in flight.
+
+    Args:
+        folder: the run.
+        benchmark: its benchmark and split.
+        force: judge again in any case; the new judgement has the next sample number.
+        only_ungraded: judge again what is ungraded, and nothing that is graded.
+        task_ids: leave all other tasks as they are; None: all tasks.
+        concurrency: how many are judged at a time.
+        timeout_s: the longest that a custom evaluator may take for one attempt.
+        judge: grades rubrics that have items without a code check; None: they stay ungraded.
+        on_judged: called with each new judgement after it is on disk.
+        now: the clock.
+
+    Raises:
+        ConfigError: the evaluator cannot be loaded, a task id is not of this run, the run is
+            being judged by another process, or two arguments exclude each other.
+        DataError: run.json, a journal or a rubric is damaged.
+    """
+    if force and only_ungraded:
+        raise ConfigError("--force and --only-ungraded exclude each other")
+    _refuse_unknown(folder, task_ids)
+    async with contextlib.AsyncExitStack() as stack:
+        stack.enter_context(exclusive(folder.judgements_path))
+        own = await _own_evaluator(benchmark, stack, n_processes=concurrency, timeout_s=timeout_s)
+        judges: dict[Kind, Judge] = {
+            "checks": CodeJudge(),
+            "matcher": MatcherJudge(),
+            "model": judge or NoModelJudge(),
+        }
+        if own is not None:
+            judges["evaluator"] = own[0]
+        plans, kept, again, skipped = _plan(
+            folder,
+            benchmark,
+            judges,
+            wanted=lambda task_id: task_ids is None or task_id in task_ids,
+            ask_again=lambda old: force or (only_ungraded and old.status == "ungraded"),
+        )
+        journal = stack.enter_context(Journal(folder.judgements_path))
+        for judgement in again:
+            journal.append(judgement.as_json())
+        new = await _judge_all(plans, folder, judges, journal, concurrency, now, on_judged)
+    return Judged(new=new, kept=kept, skipped=skipped, notes=own[1] if own else ())
+
+
+def _refuse_unknown(folder: RunFolder, task_ids: Collection[str] | None) -> None:
+    known = {task_id for task_id, _ in folder.read_run().wanted}
+    unknown = [task_id for task_id in task_ids or () if task_id not in known]
+    if unknown:
+        names = ", ".join(f"'{task_id}'" for task_id in unknown)
+        raise ConfigError(f"{folder.path}: no task {names} in this run")
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Generator[None]:
+    """Hold the file's lock, so that two processes never judge one run at the same time.
+
+    Raises:
+        ConfigError: another process holds it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                f"{path}: another process is judging this run; wait until it has ended"
+            ) from None
+        yield
+
+
+async def _own_evaluator(
+    benchmark: Benchmark, stack: contextlib.AsyncExitStack, *, n_processes: int, timeout_s: float
+) -> tuple[Judge, tuple[str, ...]] | None:
+    """The benchmark's own evaluator, loaded, and what is to be said about it."""
+    if benchmark.evaluator is None:
+        return None
+    spec = EvaluatorSpec(
+        target=benchmark.evaluator,
+        fallback=benchmark.path / "evaluator.py",
+        timeout_s=timeout_s,
+    )
+    judge = EvaluatorJudge(spec, n_processes=n_processes)
+    stack.push_async_callback(judge.close)
+    loaded = await judge.start()
+    return judge, ((loaded.note,) if loaded.note else ())
+
+
+def _plan(
+    folder: RunFolder,
+    benchmark: Benchmark,
+    judges: Mapping[Kind, Judge],
+    *,
+    wanted: Callable[[str], bool],
+    ask_again: Callable[[Judgement], bool],
+) -> tuple[list[_Plan], tuple[Attempt, ...], list[Judgement], dict[Attempt, str]]:
+    """What is to be judged; what has its judgement; which of those must be repeated in the
+    journal, because a judgement of other keys came after it; and what cannot be judged.
+    """
+    tasks = {task.task_id: task for task in benchmark.tasks}
+    before: dict[Attempt, list[Judgement]] = {}
+    for judgement in folder.judgements():
+        before.setdefault((judgement.task_id, judgement.attempt), []).append(judgement)
+    plans: list[_Plan] = []
+    kept: list[Attempt] = []
+    again: list[Judgement] = []
+    skipped: dict[Attempt, str] = {}
+    for attempt, entry in folder.attempts().items():
+        if entry.status == "infrastructure" or not wanted(entry.task_id):
+            continue
+        task = tasks.get(entry.task_id)
+        if task is None or task.view.key != entry.task_key:
+            skipped[attempt] = _changed(entry.task_id, benchmark, gone=task is None)
+            continue
+        plan = _first_plan(entry, task, benchmark)
+        given = before.get(attempt, [])
+        same = [j for j in given if j.reuse_key[:5] == plan.keys(judges)]
+        if same and not ask_again(same[-1]):
+            kept.append(attempt)
+            if [j for j in given if j.trace_key == entry.trace_key][-1] is not same[-1]:
+                again.append(same[-1])
+            continue
+        plans.append(replace(plan, sample=max((j.sample for j in same), default=-1) + 1))
+    return plans, tuple(kept), again, skipped
+
+
+def _changed(task_id: str, benchmark: Benchmark, *, gone: bool) -> str:
+    what = "is no longer there" if gone else "was changed since it was attempted"
+    return (
+        f"task '{task_id}' of {benchmark.name}, split {benchmark.split}, {what}: judge it with "
+        "the revision that the run was made on, or run it again"
+    )
+
+
+def _first_plan(entry: AttemptEntry, task: Task, benchmark: Benchmark) -> _Plan:
+    rubric = benchmark.rubric(task.task_id)
+    kind = kind_of(task, rubric, evaluator=benchmark.evaluator is not None)
+    return _Plan(entry=entry, task=task, rubric=rubric, kind=kind, sample=0)
+
+
+async def _judge_all(
+    plans: Sequence[_Plan],
+    folder: RunFolder,
+    judges: Mapping[Kind, Judge],
+    journal: Journal,
+    concurrency: int,
+    now: Callable[[], str],
+    on_judged: Callable[[Judgement], None] | None,
+) -> tuple[Judgement, ...]:
+    """Each plan has its judgement in the journal; a free slot takes the next one."""
+    owed = iter(plans)
+    new: list[Judgement] = []
+
+    async def slot() -> None:
+        for plan in owed:
+            judge = judges[plan.kind]
+            verdict = await _verdict(plan, folder, judge)
+            judgement = _judgement(plan, judge, verdict, now())
+            journal.append(judgement.as_json())
+            new.append(judgement)
+            if on_judged is not None:
+                on_judged(judgement)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(min(concurrency, len(plans))):
+            group.create_task(slot())
+    return tuple(new)
+
+
+async def _verdict(plan: _Plan, folder: RunFolder, judge: Judge) -> Verdict:
+    entry = plan.entry
+    path = folder.try_path(entry.task_id, entry.attempt, entry.try_)
+    try:
+        trace = await asyncio.to_thread(TraceFolder.open, path, entry.trace_key)
+    except (DataError, OSError) as error:
+        first, *others = str(error).splitlines()
+        more = f" (and {len(others)} more)" if others else ""
+        return Verdict(reason="judge_fault", message=f"the trace is damaged: {first}{more}")
+    case = Case(task=plan.task, rubric=plan.rubric, trace=trace, cost_usd=entry.cost_usd)
+    try:
+        with boundary(GraderError, judge.protocol):
+            verdict = await judge.judge(case)
+    except BenchError as error:
+        verdict = Verdict(reason="judge_fault", message=" ".join(str(error).split())[:500])
+    if trace.trace.evidence_policy != "harness":
+        # What rests on the agent's word is marked in every verdict, and never ranked with others.
+        marked = {**verdict.details, "evidence_policy": trace.trace.evidence_policy}
+        return replace(verdict, details=marked)
+    return verdict
+
+
+def _judgement(plan: _Plan, judge: Judge, verdict: Verdict, at: str) -> Judgement:
+    return Judgement(
+        basis=judge.basis,
+        protocol=judge.protocol,
+        task_id=plan.entry.task_id,
+        attempt=plan.entry.attempt,
+        task_key=plan.entry.task_key,
+        trace_key=plan.entry.trace_key,
+        rubric_key=rubric_key(plan.kind, plan.task, plan.rubric),
+        judge_key=judge.judge_key,
+        sample=plan.sample,
+        at=at,
+        findings=verdict.findings,
+        integrity=verdict.integrity,
+        label=verdict.label,
+        score=verdict.score,
+        details=verdict.details,
+        status="graded" if verdict.reason is None else "ungraded",
+        reason=verdict.reason,
+        message=verdict.message,
+    )

@@ -1,0 +1,260 @@
+"""Runs side by side, in groups of those that may be compared; nothing is ranked across groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from browseruse_bench.benchmarks.load import Benchmark
+from browseruse_bench.errors import DataError
+from browseruse_bench.measure.tally import Figures
+from browseruse_bench.records.base import Record
+from browseruse_bench.records.run import Run
+from browseruse_bench.records.trace import Limits
+from browseruse_bench.report.find import benchmark_of
+from browseruse_bench.report.render import (
+    NOTHING,
+    Table,
+    markdown_table,
+    markdown_text,
+    money,
+    with_bounds,
+)
+from browseruse_bench.report.summary import Cost, Summary, summarise
+from browseruse_bench.store.run_folder import RunFolder, find_runs
+
+
+class Terms(Record):
+    """What must be equal for two runs to be ranked together."""
+
+    benchmark: str
+    revision: str
+    split: str
+    task_set: str
+    n_tasks: int
+    success_at: float | None
+    protocol: str | None
+    """Declared by the benchmark."""
+    protocols: tuple[str, ...]
+    """Of the judgements."""
+    judges: tuple[tuple[str, str], ...]
+    evidence_policies: tuple[str, ...]
+    stand_in: bool
+
+
+class Row(Record):
+    """One run in its group."""
+
+    rank: int | None
+    """By the lower bound, so that a missing verdict never helps; equal bounds share a rank.
+    None: nothing is graded, or the judges are mixed.
+    """
+    run_id: str
+    folder: str
+    """Below the experiments folder."""
+    agent: str
+    agent_version: str
+    model: str | None
+    browser: str
+    guard: str
+    limits: Limits
+    started_at: str
+    figures: Figures
+    cost: Cost
+    marks: tuple[str, ...]
+    """What a reader must know: incomplete, partial, mixed judges, flags."""
+
+
+class Group(Record):
+    """Runs that may be ranked together."""
+
+    terms: Terms
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    """In what the runs differ although they are ranked together."""
+
+
+class Leaderboard(Record):
+    """All groups, and the runs that could not be read."""
+
+    groups: tuple[Group, ...]
+    problems: tuple[str, ...]
+
+
+def build(
+    root: Path,
+    *,
+    benchmark: str | None = None,
+    load: Callable[[Run], tuple[Benchmark | None, str]] = benchmark_of,
+) -> Leaderboard:
+    """The leaderboard of an experiments folder. A run that is damaged drops only itself.
+
+    Args:
+        root: the experiments folder.
+        benchmark: only the runs of this benchmark; None: all.
+        load: gives the benchmark of a run, or None and why it is not at hand.
+    """
+    at_hand: dict[tuple[str, str, str], tuple[Benchmark | None, str]] = {}
+    groups: dict[Terms, list[tuple[RunFolder, Summary]]] = {}
+    problems: list[str] = []
+    for folder in find_runs(root):
+        try:
+            run = folder.read_run()
+            identity = run.identity
+            if benchmark is not None and identity.benchmark != benchmark:
+                continue
+            which = (identity.benchmark, run.benchmark_dir, identity.split)
+            if which not in at_hand:
+                at_hand[which] = load(run)
+            found, note = at_hand[which]
+            summary = summarise(folder, found, note=note)
+        except DataError as error:
+            problems.append(f"{folder.path.relative_to(root)}: left out: {error.problems[0]}")
+            continue
+        groups.setdefault(_terms(summary), []).append((folder, summary))
+    ordered = sorted(groups.items(), key=lambda pair: (pair[0].benchmark, pair[0].as_line()))
+    return Leaderboard(
+        groups=tuple(_group(terms, runs, root) for terms, runs in ordered),
+        problems=tuple(problems),
+    )
+
+
+def _terms(summary: Summary) -> Terms:
+    identity = summary.identity
+    return Terms(
+        benchmark=identity.benchmark,
+        revision=identity.revision,
+        split=identity.split,
+        task_set=summary.task_set,
+        n_tasks=summary.n_selected_tasks,
+        success_at=summary.success_at,
+        protocol=summary.protocol,
+        protocols=summary.protocols,
+        judges=summary.judges,
+        evidence_policies=summary.evidence_policies,
+        stand_in=summary.stand_in,
+    )
+
+
+def _group(terms: Terms, runs: Sequence[tuple[RunFolder, Summary]], root: Path) -> Group:
+    lows = [_lower(summary) for _, summary in runs]
+    rows = [
+        _row(folder.path.relative_to(root), summary, _rank(low, lows))
+        for (folder, summary), low in zip(runs, lows, strict=True)
+    ]
+    rows.sort(
+        key=lambda row: (row.rank is None, row.rank or 0, row.agent, row.model or "", row.folder)
+    )
+    notes = tuple(
+        f"the runs differ in their {name}"
+        for name, values in (
+            ("limits", {row.limits.key for row in rows}),
+            ("guard", {row.guard for row in rows}),
+            ("network", {summary.identity.network for _, summary in runs}),
+        )
+        if len(values) > 1
+    )
+    causes = dict.fromkeys(note for _, summary in runs for note in summary.notes)
+    return Group(terms=terms, rows=tuple(rows), notes=(*notes, *causes))
+
+
+def _lower(summary: Summary) -> float | None:
+    """What a run is ranked by; None: it is not ranked."""
+    return None if summary.mixed_judges else summary.figures.lower
+
+
+def _rank(low: float | None, lows: Sequence[float | None]) -> int | None:
+    return None if low is None else 1 + sum(other is not None and other > low for other in lows)
+
+
+def _row(folder: Path, summary: Summary, rank: int | None) -> Row:
+    agent = summary.identity.agent
+    return Row(
+        rank=rank,
+        run_id=summary.run_id,
+        folder=folder.as_posix(),
+        agent=agent.name,
+        agent_version=agent.version,
+        model=agent.model,
+        browser=summary.identity.browser,
+        guard=summary.guard.level,
+        limits=summary.identity.limits,
+        started_at=summary.started_at,
+        figures=summary.figures,
+        cost=summary.cost,
+        marks=_marks(summary),
+    )
+
+
+def _marks(summary: Summary) -> tuple[str, ...]:
+    marks: list[str] = []
+    if not summary.is_complete:
+        missing = summary.figures.accounting.selected - summary.figures.accounting.graded
+        marks.append(f"incomplete: {missing} without a verdict")
+    if summary.is_partial:
+        marks.append(f"partial: {summary.n_selected_tasks} of {summary.n_total_tasks} tasks")
+    if summary.mixed_judges:
+        marks.append("mixed judges")
+    marks += [f"{flag}: {n}" for flag, n in summary.integrity.items()]
+    return tuple(marks)
+
+
+def group_title(terms: Terms) -> str:
+    """One line that says what the runs of a group share."""
+    parts = [
+        f"{terms.benchmark}, split {terms.split}, revision {terms.revision[:12]}",
+        f"{terms.n_tasks} tasks (set {terms.task_set[:8]})",
+        ", ".join(filter(None, (terms.protocol, *terms.protocols))) or "not judged",
+    ]
+    if terms.evidence_policies != ("harness",):
+        parts.append(f"evidence {', '.join(terms.evidence_policies)}")
+    if terms.stand_in:
+        parts.append("stand-in sites")
+    return "; ".join(parts)
+
+
+def group_table(group: Group) -> Table:
+    """The group as a table."""
+    return Table(
+        title=group_title(group.terms),
+        headers=(
+            *("#", "agent", "model", "browser", "points", "success %", "n", "ungraded"),
+            *("infra", "not run", "cost", "run", "marks"),
+        ),
+        rows=tuple(_cells(row) for row in group.rows),
+        right=frozenset({0, 6, 7, 8, 9, 10}),
+    )
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    f = row.figures
+    return (
+        NOTHING if row.rank is None else str(row.rank),
+        row.agent,
+        row.model or NOTHING,
+        row.browser,
+        with_bounds(f.mean, f.lower, f.upper),
+        with_bounds(f.success, f.success_lower, f.success_upper, scale=100),
+        str(f.n),
+        str(sum(f.accounting.ungraded.values())),
+        str(f.accounting.infrastructure),
+        str(sum(f.accounting.not_run.values())),
+        money(row.cost.cost_usd, row.cost.known_usd, row.cost.n_unknown),
+        row.run_id,
+        "; ".join(row.marks),
+    )
+
+
+def markdown(board: Leaderboard) -> str:
+    """The leaderboard as Markdown."""
+    parts = ["# Leaderboard\n"]
+    for group in board.groups:
+        parts.append(f"## {markdown_text(group_title(group.terms))}\n")
+        parts.append(markdown_table(group_table(group)))
+        parts += [f"Note: {markdown_text(note)}\n" for note in group.notes]
+    parts += [f"Problem: {markdown_text(problem)}\n" for problem in board.problems]
+    parts.append(
+        "Points and success with their bounds (all attempts without a verdict as failed, and as "
+        "full); ranked by the lower bound, within a group only.\n"
+    )
+    return "\n".join(parts)
