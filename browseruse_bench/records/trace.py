@@ -169,7 +169,7 @@ class Trace(Record):
     started_at: str
     """Wall clock, ISO 8601 in UTC."""
     wall_s: float = Field(ge=0)
-    """Monotonic seconds from start to end."""
+    """Monotonic seconds that the agent had its browser; starting sites is not in them."""
     n_steps: int = Field(ge=0)
     outcome: Outcome
     usage: tuple[Usage, ...] = ()

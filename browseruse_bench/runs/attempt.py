@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -72,6 +72,8 @@ class _Seen:
     browser: BrowserId
     guard: Guard
     errors: tuple[str, ...]
+    wall_s: float
+    """From the moment the browser was the agent's to its end: no set-up of sites."""
 
 
 async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
@@ -84,10 +86,8 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
     path = setting.folder.try_path(task.task_id, owed.attempt, try_)
     path.mkdir(parents=True)
     started = datetime.now(UTC)
-    t0 = time.monotonic()
     with _workspace(setting, task, path) as (workspace, work):
         seen = await _try(setting, owed, path, workspace, work)
-    wall_s = time.monotonic() - t0
     trace = Trace.model_validate(
         {
             "run_id": setting.run.run_id,
@@ -104,7 +104,7 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
             "stand_in": bool(setting.run.stand_in_hosts),
             "guard": seen.guard,
             "started_at": started.isoformat(timespec="milliseconds"),
-            "wall_s": round(wall_s, 3),
+            "wall_s": round(seen.wall_s, 3),
             "n_steps": len(seen.steps),
             "outcome": seen.outcome,
             "usage": seen.usage,
@@ -132,7 +132,7 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
 
 
 @contextmanager
-def _workspace(setting: Setting, task: Task, path: Path) -> Iterator[tuple[Workspace, Path]]:
+def _workspace(setting: Setting, task: Task, path: Path) -> Generator[tuple[Workspace, Path]]:
     """The folders of a try; the temporary ones are gone afterwards, empty kept ones too.
 
     The temporary folder has a short path of its own: Chromium puts a socket in it, whose
@@ -183,6 +183,7 @@ async def _try(setting: Setting, owed: Owed, path: Path, workspace: Workspace, w
                 stack.push_async_callback(recorder.close)
             sink = RecordingSink(recorder, setting.run.identity.limits)
             report, outcome = await _supervised(setting, owed, session, sink, workspace, recorder)
+            wall_s = sink.now()
             evidence = _Evidence(path, recorder, lease, request.downloads)
             final, errors = await evidence.final(sink, setting.benchmark, owed.task.task_id)
             if recorder is not None and _lost(setting, session, recorder):
@@ -197,6 +198,7 @@ async def _try(setting: Setting, owed: Owed, path: Path, workspace: Workspace, w
         browser=session.browser,
         guard=session.guard,
         errors=(*(report.errors if report else ()), *errors),
+        wall_s=wall_s,
     )
 
 
@@ -210,6 +212,7 @@ def _failed(sink: RecordingSink, session: Session | None, reason: str) -> _Seen:
         browser=session.browser if session else BrowserId(kind="none started"),
         guard=session.guard if session else Guard(level="none", reason="no browser started"),
         errors=(reason,),
+        wall_s=now,
     )
 
 

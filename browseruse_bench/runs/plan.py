@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from browseruse_bench.agents import AGENTS
 from browseruse_bench.agents.base import Agent, AgentSetup
@@ -263,7 +263,8 @@ def _differences(old: Mapping[str, Any], new: Mapping[str, Any], at: str = "") -
     for name in sorted({*old, *new}):
         a, b = old.get(name), new.get(name)
         if isinstance(a, dict) and isinstance(b, dict):
-            lines += _differences(a, b, f"{at}{name}.")
+            nested = cast("dict[str, Any]", a), cast("dict[str, Any]", b)
+            lines += _differences(*nested, f"{at}{name}.")
         elif a != b:
             lines.append(f"{at}{name}: {a!r} -> {b!r}")
     return lines
