@@ -22,9 +22,14 @@ class _Check(NamedTuple):
 @click.option("--browser-path", type=click.Path(path_type=Path), help="The Chromium to look at.")
 @click.option("--install-chromium", is_flag=True, help="Install Chromium if there is none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@click.option("--quiet", is_flag=True, help="Print only what is missing.")
 @click.pass_context
 def command(
-    ctx: click.Context, browser_path: Path | None, install_chromium: bool, as_json: bool
+    ctx: click.Context,
+    browser_path: Path | None,
+    install_chromium: bool,
+    as_json: bool,
+    quiet: bool,
 ) -> None:
     """Say what this machine has, what is missing and what mends it.
 
@@ -32,17 +37,20 @@ def command(
     """
     import json
 
-    installed = _install_if_missing(browser_path) if install_chromium else None
-    checks = [_python(), _chromium(browser_path), _sandbox(), _machine(), _demo()]
-    if installed is not None:
-        checks.insert(1, installed)
+    chromium = _chromium(browser_path)
+    if install_chromium and not chromium.ok:
+        chromium = _install(browser_path, chromium)
+    checks = [_python(), chromium, _sandbox(), _machine(), _demo()]
     healthy = all(check.ok for check in checks if check.needed)
     if as_json:
         rows: list[dict[str, Any]] = [check._asdict() for check in checks]
         click.echo(json.dumps({"ok": healthy, "checks": rows}, indent=2))
     else:
-        click.echo("\n".join(_as_text(check) for check in checks))
-        click.echo("\nReady." if healthy else "\nNot ready: mend what is missing above.")
+        shown = [check for check in checks if not quiet or (check.needed and not check.ok)]
+        for check in shown:
+            click.echo(_as_text(check))
+        if not quiet:
+            click.echo("\nReady." if healthy else "\nNot ready: mend what is missing above.")
     ctx.exit(0 if healthy else 1)
 
 
@@ -66,18 +74,20 @@ def _python() -> _Check:
 
 def _chromium(path: Path | None) -> _Check:
     import asyncio
+    import os
 
     from browseruse_bench.browsers.find import find_chromium, install_text
     from browseruse_bench.errors import BrowserError
 
+    mend = "" if path is not None or os.environ.get("CHROME") else install_text()
     try:
         program = find_chromium(path)
     except BrowserError as error:
-        return _Check("chromium", False, str(error), mend=install_text())
+        return _Check("chromium", False, str(error).partition("; install it:")[0], mend=mend)
     try:
         version, start_s, stop_s = asyncio.run(_trial(program))
     except BrowserError as error:
-        return _Check("chromium", False, f"{program} does not start: {error}", mend=install_text())
+        return _Check("chromium", False, f"{program} does not start: {error}", mend=mend)
     text = f"{version} at {program}, started in {start_s:.1f} s, stopped in {stop_s:.1f} s"
     return _Check("chromium", True, text)
 
@@ -136,37 +146,26 @@ def _demo() -> _Check:
     )
 
 
-def _install_if_missing(path: Path | None) -> _Check | None:
-    """Install Chromium if none is found; None if there was nothing to do.
+def _install(path: Path | None, missing: _Check) -> _Check:
+    """Install Chromium and look again.
 
     A path or CHROME that names nothing is the user's to mend: nothing is installed then.
     """
     import os
 
-    from browseruse_bench.browsers.find import (
-        find_chromium,
-        install_commands,
-        playwright_commands,
-    )
-    from browseruse_bench.errors import BrowserError
+    from browseruse_bench.browsers.find import install_commands, playwright_commands
 
-    if path is not None or os.environ.get("CHROME") or _works(None):
-        return None
+    if path is not None or os.environ.get("CHROME"):
+        return missing
     failed: list[str] = []
     for commands in dict.fromkeys((install_commands(), playwright_commands())):
         failed += _run_all(commands)
-        if _works(None):
-            return _Check("installation", True, f"installed {find_chromium(None)}", needed=False)
-    try:
-        program = find_chromium(None)
-    except BrowserError:
-        program = None
-    what = "no Chromium is there afterwards" if program is None else f"{program} does not start"
-    return _Check("installation", False, f"{what}; failed: {'; '.join(failed) or 'nothing'}")
-
-
-def _works(path: Path | None) -> bool:
-    return _chromium(path).ok
+        found = _chromium(None)
+        if found.ok:
+            return found
+        missing = found
+    why = "; ".join(failed) or "every command succeeded"
+    return missing._replace(text=f"{missing.text}; tried to install it: {why}")
 
 
 def _run_all(commands: tuple[tuple[str, ...], ...]) -> list[str]:
