@@ -8,7 +8,7 @@ from pathlib import Path
 
 from browseruse_bench.benchmarks.problems import Problem
 
-_BASE = "BaseEvaluator"
+_BASE, _METHOD = "BaseEvaluator", "evaluate_task"
 
 
 def evaluator_problem(path: Path) -> Problem | None:
@@ -25,23 +25,31 @@ def evaluator_problem(path: Path) -> Problem | None:
         text = f"has {len(names)} evaluators, {', '.join(names)}; it must have one"
         return Problem(path.name, None, "", text)
     if not names and not _may_inherit(tree):
-        return Problem(path.name, None, "", f"has no subclass of {_BASE}")
+        text = f"has no subclass of {_BASE} with a method evaluate_task"
+        return Problem(path.name, None, "", text)
     return None
 
 
 def evaluator_classes(tree: ast.Module) -> list[str]:
-    """The classes at the top of a module that derive from BaseEvaluator and that no other
-    class of the module derives from.
+    """The classes at the top of a module that derive from BaseEvaluator and have a method
+    evaluate_task, their own or that of such a class above them.
     """
-    bases = {node.name: _bases(node) for node in tree.body if isinstance(node, ast.ClassDef)}
+    classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     derived = {_BASE, *_aliases(tree)}
-    evaluators: list[str] = []
-    for name, parents in bases.items():
-        if derived.intersection(parents):
-            derived.add(name)
-            evaluators.append(name)
-    parents_of_others = {parent for name in evaluators for parent in bases[name]}
-    return [name for name in evaluators if name not in parents_of_others]
+    concrete: list[str] = []
+    for node in classes:
+        parents = _bases(node)
+        if derived.isdisjoint(parents):
+            continue
+        derived.add(node.name)
+        if _METHOD in _methods(node) or not set(concrete).isdisjoint(parents):
+            concrete.append(node.name)
+    return concrete
+
+
+def _methods(node: ast.ClassDef) -> set[str]:
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    return {inner.name for inner in node.body if isinstance(inner, functions)}
 
 
 def _aliases(tree: ast.Module) -> set[str]:
@@ -60,5 +68,5 @@ def _bases(node: ast.ClassDef) -> list[str]:
 def _may_inherit(tree: ast.Module) -> bool:
     """Whether some class derives from one that another module brings along."""
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
-    own = {node.name for node in classes} | set(dir(builtins))
+    own = {node.name for node in classes} | set(dir(builtins)) | {_BASE, "ABC", *_aliases(tree)}
     return any(base not in own for node in classes for base in _bases(node))

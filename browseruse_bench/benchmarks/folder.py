@@ -60,16 +60,27 @@ def find(name_or_path: str, *, cwd: Path | None = None) -> Place:
         return place
     path = cwd / Path(name_or_path).expanduser()
     if name_or_path and path.is_dir():
-        return _place(path.resolve().name, path.resolve(), found="path")
-    known = tuple(sorted({*_table(), *_folders(cwd), *_entry_points(), *_packaged()}))
-    raise ConfigError(unknown_name("benchmark", name_or_path, known))
+        return _at(path.resolve(), cwd)
+    raise ConfigError(unknown_name("benchmark", name_or_path, _names(cwd)))
+
+
+def _at(path: Path, cwd: Path) -> Place:
+    """The place of a path: under its registered name and evaluator, if it has these."""
+    for name, entry in _table().items():
+        place = _registered(name, entry, cwd, "table")
+        if place.problem is None and place.path.resolve() == path:
+            return place
+    return _place(path.name, path, found="path")
 
 
 def all_places(cwd: Path | None = None) -> tuple[Place, ...]:
     """Every benchmark that has a name here, sorted by name; broken registrations too."""
     cwd = (cwd or Path.cwd()).resolve()
-    names = sorted({*_table(), *_folders(cwd), *_entry_points(), *_packaged()})
-    return tuple(next(_named(name, cwd)) for name in names)
+    return tuple(next(_named(name, cwd)) for name in _names(cwd))
+
+
+def _names(cwd: Path) -> tuple[str, ...]:
+    return tuple(sorted({*_table(), *_folders(cwd), *_entry_points(), *_packaged()}))
 
 
 def _named(name: str, cwd: Path) -> Iterator[Place]:
@@ -109,7 +120,8 @@ def _registered(
     """The place that an entry of the guide's form leads to."""
     data_dir, evaluator, problem = _entry_parts(name, entry)
     candidates = _candidates(Path(data_dir).expanduser(), cwd, beside)
-    path = next((p for p in candidates if p.is_dir()), None)
+    whole = (p for p in candidates if (p / INFO).is_file())
+    path = next(whole, None) or next((p for p in candidates if p.is_dir()), None)
     if problem is None and path is None:
         looked = ", ".join(str(p) for p in candidates)
         problem = (

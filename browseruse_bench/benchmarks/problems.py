@@ -43,10 +43,18 @@ def lines(problems: Iterable[Problem]) -> tuple[str, ...]:
 
 def from_validation(error: ValidationError, file: str) -> list[Problem]:
     """What pydantic found, each with the path of its field."""
+    errors = error.errors(include_url=False, include_input=False)
+    places = [e["loc"] for e in errors]
     return [
         Problem(file, None, _dotted(e["loc"]), e["msg"].removeprefix("Value error, "))
-        for e in error.errors(include_url=False, include_input=False)
+        for e in errors
+        # pydantic counts only the sound items: a list that is too short by its wrong ones.
+        if e["type"] != "too_short" or not any(_is_below(place, e["loc"]) for place in places)
     ]
+
+
+def _is_below(place: tuple[int | str, ...], other: tuple[int | str, ...]) -> bool:
+    return len(place) > len(other) and place[: len(other)] == other
 
 
 def _dotted(location: Iterable[int | str]) -> str:

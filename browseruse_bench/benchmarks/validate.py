@@ -97,8 +97,8 @@ def examine(place: Place, only: str | None = None) -> Examined:
         problems += [*_split_differences(splits, info, known), *_unknown_excluded(info, known)]
     by_id = {task.task_id: task for task in default.values()}
     references = read_references(place.path, info, by_id, known)
-    evaluator = evaluator_problem(place.path / EVALUATOR)
-    problems += [*references.problems, *([evaluator] if evaluator else [])]
+    problems += references.problems
+    problems += _evaluator_problems(place)
     return Examined(
         info,
         splits={name: tuple(tasks.values()) for name, tasks in splits.items()},
@@ -230,6 +230,8 @@ def _split_differences(
     whole = {task.task_id: task for task in splits[info.default_split].values()}
     problems: list[Problem] = []
     for name, tasks in splits.items():
+        if info.split[name] == info.split[info.default_split]:
+            continue
         for index, task in tasks.items():
             task_id = task.task_id
             text = None
@@ -245,6 +247,13 @@ def _split_differences(
 def _differing(task: Task, other: Task) -> str:
     # Publishers mark their subsets with fields of their own, which change nothing.
     return ", ".join(name for name in FIELDS if getattr(task, name) != getattr(other, name))
+
+
+def _evaluator_problems(place: Place) -> list[Problem]:
+    """What is wrong with evaluator.py, where it is the one that is used."""
+    file = place.path / EVALUATOR
+    problem = evaluator_problem(file) if place.evaluator == str(file) else None
+    return [problem] if problem else []
 
 
 def _unknown_excluded(info: DataInfo, known: Set[str]) -> list[Problem]:
