@@ -150,7 +150,7 @@ class MadeRun:
             started_at=started_at,
             **more,
         )
-        folder = RunFolder.place(root, run)
+        folder = RunFolder.at(root, identity, run.run_id)
         folder.write_run(run)
         return cls(folder, run)
 
@@ -179,7 +179,7 @@ class MadeRun:
             split=benchmark.split,
             task_id=task_id,
             attempt=attempt,
-            try_=try_,
+            **{"try": try_},
             task_key=task.view.key,
             agent=self.run.identity.agent,
             browser=BrowserId(kind="none"),
