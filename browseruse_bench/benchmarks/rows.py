@@ -115,7 +115,10 @@ def _rows(
 
 def _parse(text: str) -> Any:
     """JSON, without what JSON lacks (NaN) and without a name that occurs twice."""
-    value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    try:
+        value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
     try:
         text.encode()
         if "\\u" in text:

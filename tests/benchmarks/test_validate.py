@@ -112,6 +112,7 @@ def test_ids_that_collide_on_some_file_systems_are_refused(make, first, second):
         ('[{"task_id": "a", "task": "T.", "x": NaN}]', "NaN is not a JSON number"),
         ('[{"task_id": "a", "task": "T.", "task": "U."}]', "'task' occurs twice"),
         ('[{"task_id": "a", "task": "T\\ud800"}]', "surrogate"),
+        ("[" * 100_000, "nested too deeply"),
     ],
 )
 def test_a_task_file_that_is_none_is_one_problem(make, content, text):
