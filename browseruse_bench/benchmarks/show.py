@@ -126,10 +126,14 @@ def task_lines(place: Place, task_id: str) -> list[str]:
 
 
 def list_json(places: Sequence[Place], names: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """What `bubench list` knows: benchmarks, and the names of other plug-ins by kind."""
+    """What `bubench list` knows: benchmarks, and the names of other plug-ins by kind.
+
+    The state is that of the default split: what is wrong with another split only does not
+    keep a benchmark from being run.
+    """
     benchmarks: list[dict[str, Any]] = []
     for place in places:
-        examined = examine(place)
+        examined = examine(place, only="")
         pull = examined.info.pull if examined.info and not examined.pulled else None
         problems = list(lines(examined.problems)) if examined.state == "invalid" else []
         benchmarks.append({**_head(place, examined), "pull": pull, "problems": problems})

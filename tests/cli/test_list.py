@@ -47,6 +47,14 @@ def test_the_list_says_what_state_each_benchmark_is_in(listed, tmp_path):
     assert "benchmark validate Bad" in listed()
 
 
+def test_a_benchmark_whose_subset_files_are_missing_is_ready(listed, tmp_path):
+    split = {"All": "tasks.json", "Hard": "tasks_hard.json"}
+    put(tmp_path / "benchmarks" / "Part" / "data_info.json", {"split": split})
+    put(tmp_path / "benchmarks" / "Part" / "data" / "tasks.json", [])
+    value = {b["name"]: b for b in json.loads(listed("--json"))["benchmarks"]}
+    assert (value["Part"]["state"], value["Part"]["problems"]) == ("ready", [])
+
+
 def test_the_list_never_runs_an_evaluator(listed, tmp_path):
     put(tmp_path / "benchmarks" / "Trap" / "data_info.json", {"split": {"All": "tasks.json"}})
     put(tmp_path / "benchmarks" / "Trap" / "data" / "tasks.json", [])
