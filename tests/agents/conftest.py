@@ -1,0 +1,3 @@
+from tests.browsers.real import chromium, site
+
+__all__ = ["chromium", "site"]
