@@ -25,7 +25,7 @@ class Table:
 
 
 def clean(text: str) -> str:
-    """One line without control, direction and invisible characters."""
+    """One line without control, direction, invisible and unassigned characters."""
     kept = (_visible(c) for c in text)
     return " ".join("".join(kept).split())
 
@@ -34,7 +34,7 @@ def _visible(character: str) -> str:
     category = unicodedata.category(character)
     if category in ("Cc", "Zl", "Zp"):
         return " "
-    return "" if category in ("Cf", "Cs", "Co") else character
+    return "" if category in ("Cf", "Cn", "Co", "Cs") else character
 
 
 def markdown_text(text: str) -> str:
