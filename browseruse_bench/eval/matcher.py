@@ -98,6 +98,11 @@ class Read:
         return list(words(self.text))
 
     @cached_property
+    def folded(self) -> str:
+        """The text in one case, for a first look."""
+        return self.text.casefold()
+
+    @cached_property
     def addresses(self) -> list[tuple[int, int, str]]:
         """Its web addresses, with their places."""
         return addresses.in_text(self.text)
@@ -115,9 +120,13 @@ class Read:
 
 
 def _blanked(text: str, spans: Sequence[tuple[int, int]]) -> str:
-    for start, end in spans:
-        text = text[:start] + "\x00" * (end - start) + text[end:]
-    return text
+    pieces: list[str] = []
+    at = 0
+    for start, end in sorted(spans):
+        if start >= at:
+            pieces += [text[at:start], "\x00" * (end - start)]
+            at = end
+    return "".join([*pieces, text[at:]])
 
 
 _LINE_NUMBER = re.compile(r"^[ \t]*([0-9]{1,3})[.)](?=\s)", re.MULTILINE)

@@ -1,0 +1,325 @@
+"""What a trace proves: the text that the harness saw in pages, as far as the pages wrote it.
+
+**What corroborates a value** is a page's text (observations of kind `text` and `aria`) that
+the harness captured, in a page with an http or https address. Nothing else does:
+
+- not the agent's answer, thoughts, files or downloads, and no result of a call: the agent, its
+  model or its script may have made them;
+- not `data:`, `blob:`, `file:`, `about:`, `javascript:`, `view-source:` or error pages;
+- not a page after the agent ran a script of its own in it, until the next load. A load is a new
+  `document_id` of the page; where the recorder gives none, a call that asks for an address, or
+  another origin. The script's own literals never count, and neither does the address that
+  such a page leads to;
+- not a value after the agent gave it itself (`provided`): typed it, put it into an address.
+  **It counts only if a page showed it in an observation before that.** So neither "Results for
+  X" nor a list of hits for X proves X; a value that was read first and typed later stays
+  proved. (A page's words around an echo cannot tell it from a finding: "Results for" is not
+  the agent's text either);
+- not a site's snapshot or a probe: they hold what nobody saw. They are evidence of state, for
+  the checks that name them.
+
+Text is compared as the matcher does it: NFKC, case, white space, whole words, whole numbers
+with the same digits.
+
+In a trace of policy `agent_reported` what the agent says that it saw counts as seen; every
+finding that stands on it says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+from urllib.parse import urlsplit
+
+from browseruse_bench.eval.addresses import same
+from browseruse_bench.eval.matcher import Read, Target, places
+from browseruse_bench.eval.provided import Provided, loads, runs_script, strings
+from browseruse_bench.eval.wording import normal, words
+from browseruse_bench.records.judgement import Citation
+from browseruse_bench.records.trace import Call, Observation, Page, Step
+from browseruse_bench.store.trace_folder import TraceFolder
+
+ECHO = "the page showed it only after the agent had given it itself"
+SCRIPTED = "a script of the agent had run in the page"
+NO_PAGE = "the text is not of a web page"
+MAX_QUOTE = 240
+
+
+@dataclass(frozen=True)
+class PageText:
+    """One text observation of the harness."""
+
+    position: int
+    """Rank among all events of the trace."""
+    step: int | Literal["final"]
+    ref: str
+    url: str
+    why_not: str | None
+    """Why it proves nothing; None if it does."""
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The address bar after one step."""
+
+    step: int | Literal["final"]
+    url: str
+    why_not: str | None
+    """Why the address proves nothing: a script can write one into the address bar."""
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """Whether a value was seen, and the best place for it."""
+
+    holds: bool
+    citation: Citation | None
+    """None: the value is nowhere in the pages."""
+
+
+class Evidence:
+    """The evidence of one frozen trace; each file is read once."""
+
+    def __init__(self, folder: TraceFolder) -> None:
+        """Walk through the steps; texts are read when they are asked for."""
+        self.folder = folder
+        self.reported = folder.trace.evidence_policy == "agent_reported"
+        self._reads: dict[str, Read] = {}
+        self.provided = Provided()
+        """What the agent gave itself."""
+        self.texts: list[PageText] = []
+        self.moments: list[Moment] = []
+        walk = _Walk(self)
+        for step in folder.steps:
+            walk.take(step, step.index)
+        walk.take(folder.trace.final, "final")
+        self.scripted_at_end: bool = walk.scripted
+
+    def read(self, ref: str) -> Read:
+        """The text of one observation, in normal form.
+
+        Raises:
+            DataError: it is not in the trace.
+        """
+        if ref not in self._reads:
+            self._reads[ref] = Read(self.folder.evidence(ref).decode("utf-8", "replace"))
+        return self._reads[ref]
+
+    @cached_property
+    def final(self) -> Step:
+        """The state when the attempt settled."""
+        return self.folder.trace.final
+
+    def observations(self, kind: str) -> Iterator[Observation]:
+        """What the harness captured of one kind, the latest first."""
+        for step in reversed(self.folder.all_steps):
+            for observation in reversed(step.observations):
+                if observation.kind == kind and self.counts(observation):
+                    yield observation
+
+    def counts(self, observation: Observation) -> bool:
+        """Whether an observation is the harness's own, or the policy takes the agent's word."""
+        return self.reported or observation.captured_by == "harness"
+
+    def sighting(self, options: tuple[Target, ...]) -> Sighting:
+        """Whether a page showed one of a value's alternatives before the agent gave it.
+
+        Args:
+            options: the alternatives; of a text in parts, each part may be on another page.
+        """
+        best = Sighting(holds=False, citation=None)
+        for target in options:
+            found = self._sighting(target)
+            if found.holds:
+                return found
+            if target.parts:
+                parts = [self.sighting((part,)) for part in target.parts]
+                if all(part.holds for part in parts):
+                    return parts[0]
+            best = found if best.citation is None else best
+        return best
+
+    def _sighting(self, target: Target) -> Sighting:
+        given = self.provided.first(target)
+        weak: Citation | None = None
+        for text in self.texts:
+            if not _may_hold(self.read(text.ref), target):
+                continue
+            found = places(target, self.read(text.ref))
+            if not found:
+                continue
+            why = text.why_not or (ECHO if given is not None and text.position > given else None)
+            quote = excerpt(self.read(text.ref).text, *found[0])
+            citation = Citation(
+                step=text.step,
+                source="page",
+                ref=text.ref,
+                quote=quote,
+                holds=why is None,
+                why_not=why,
+            )
+            if why is None:
+                return Sighting(holds=True, citation=citation)
+            weak = weak or citation
+        return Sighting(holds=False, citation=weak)
+
+    def quote_problem(self, step: int | Literal["final"], quote: str) -> str | None:
+        """Why a quote from a page does not hold at a step; None if it does.
+
+        It must stand there word for word, in a text that proves something, and must not be
+        what the agent had given itself.
+        """
+        wanted = tuple(word.word for word in words(normal(quote)))
+        if not wanted:
+            return "the quote has no word"
+        target = Target("text", quote, phrase=wanted)
+        given = self.provided.first(target)
+        why = f"it does not stand in the page at step {step}"
+        for text in self.texts:
+            if text.step != step or not places(target, self.read(text.ref)):
+                continue
+            if text.why_not is None and (given is None or text.position < given):
+                return None
+            why = text.why_not or ECHO
+        return why
+
+
+def excerpt(text: str, start: int, end: int) -> str:
+    """The line around a place, cut to `MAX_QUOTE` characters."""
+    left = max(text.rfind("\n", 0, start) + 1, start - MAX_QUOTE // 2)
+    stop = text.find("\n", end)
+    right = min(stop if stop >= 0 else len(text), left + max(MAX_QUOTE, end - left))
+    return text[left:right].strip()
+
+
+def _may_hold(read: Read, target: Target) -> bool:
+    """A cheap look that rules most texts out before their numbers and words are read."""
+    if target.form == "number" and target.quantity is not None and not target.tolerance:
+        digits = set(str(target.quantity.value.as_tuple().digits)) & set("123456789")
+        return all(digit in read.text for digit in digits)
+    if target.form == "text":
+        return target.phrase[0][:1] in read.folded
+    return True
+
+
+class _Walk:
+    """Goes through a trace in order and notes what proves something."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+        self.position = 0
+        self.current: str | None = None
+        self.scripted_pages: set[str] = set()
+        self.pages: dict[str, Page] = {}
+        self.trusted: dict[str, str] = {}
+
+    @property
+    def scripted(self) -> bool:
+        """Whether a script of the agent ran in the current page since it was loaded."""
+        return self.current in self.scripted_pages
+
+    def take(self, step: Step, label: int | Literal["final"]) -> None:
+        self._texts(step, label, "before")
+        self.position += 1
+        for call in step.calls:
+            self.evidence.provided.add_call(self.position, call)
+            if "upload" in call.name.casefold():
+                self._files()
+        self._follow(step)
+        self._texts(step, label, "after")
+        if step.page_after is not None:
+            self._moment(step.page_after, label)
+
+    def _files(self) -> None:
+        for path in sorted((self.evidence.folder.path / "files").rglob("*")):
+            if path.is_file():
+                self.evidence.provided.add_text(
+                    self.position, path.read_bytes()[:1_000_000].decode("utf-8", "replace")
+                )
+
+    def _follow(self, step: Step) -> None:
+        """Keep track of which pages a script of the agent ran in."""
+        page = step.page_after or Page()
+        target = page.target_id or step.target_id or ""
+        before = self.pages.get(target)
+        scripts = any(runs_script(call) for call in step.calls)
+        inherits = (
+            before is None
+            and self.scripted
+            and _origin(page.url) == _origin(self.pages[self.current or ""].url)
+        )
+        loaded = before is not None and _loaded(before, page, step)
+        was = target in self.scripted_pages or inherits
+        if was:
+            self.scripted_pages.add(target)
+        if scripts and not (loaded and len(step.calls) == 1 and page.document_id):
+            self.scripted_pages.add(target)
+        elif loaded:
+            self.scripted_pages.discard(target)
+        if (scripts or was) and (before is None or page.url != before.url):
+            # A script can put text into the address that a page leads to.
+            self.evidence.provided.add_text(self.position, page.url)
+        self.current = target
+        self.pages[target] = page
+
+    def _texts(self, step: Step, label: int | Literal["final"], timing: str) -> None:
+        page = (step.page_after if timing == "after" else step.page_before) or Page()
+        for observation in step.observations:
+            if observation.kind not in ("text", "aria") or observation.timing != timing:
+                continue
+            if not self.evidence.counts(observation):
+                continue
+            self.position += 1
+            url = observation.url or page.url
+            why = SCRIPTED if self.scripted else None
+            if not is_web(url) and not (self.evidence.reported and not url):
+                why = NO_PAGE
+            self.evidence.texts.append(PageText(self.position, label, observation.ref, url, why))
+
+    def _moment(self, page: Page, label: int | Literal["final"]) -> None:
+        target = self.current or ""
+        why = None
+        if not is_web(page.url):
+            why = NO_PAGE
+        elif self.scripted and self.trusted.get(target) != _no_fragment(page.url):
+            why = SCRIPTED
+        if why is None:
+            self.trusted[target] = _no_fragment(page.url)
+        self.evidence.moments.append(Moment(label, page.url, why))
+
+
+def _loaded(before: Page, after: Page, step: Step) -> bool:
+    """Whether another document was loaded in a page."""
+    if before.document_id and after.document_id:
+        return before.document_id != after.document_id
+    if _origin(before.url) != _origin(after.url):
+        return True
+    moved = _no_fragment(before.url) != _no_fragment(after.url)
+    return any(loads(call) and (moved or _asks_again(call, after.url)) for call in step.calls)
+
+
+def _asks_again(call: Call, url: str) -> bool:
+    """Whether a call loads the very address of a page once more."""
+    if re.search("reload|refresh", call.name, re.IGNORECASE):
+        return True
+    return "#" not in url and any(same(text, url) for text in strings(call.arguments))
+
+
+def is_web(url: str) -> bool:
+    """Whether an address is one of http or https."""
+    return url.casefold().startswith(("http://", "https://"))
+
+
+def _no_fragment(url: str) -> str:
+    return url.partition("#")[0]
+
+
+def _origin(url: str) -> tuple[str, str]:
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "", url
+    return parts.scheme, parts.netloc
