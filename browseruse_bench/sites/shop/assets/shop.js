@@ -11,3 +11,7 @@ for (const form of document.querySelectorAll("form[data-confirm]")) {
     if (!window.confirm(form.dataset.confirm)) event.preventDefault();
   });
 }
+// Going back shows the shop as it is now, not as it was.
+window.addEventListener("pageshow", (event) => {
+  if (event.persisted) window.location.reload();
+});
