@@ -114,7 +114,7 @@ def test_an_outage_of_a_given_judge_is_a_judge_fault_and_is_mended_later(root, b
         bench.rubrics[task_id] = rubric(task_id, 100, check=False)
     run = settled(root, bench, a="Paris", b="Rome")
     given = Everything()
-    judge(run, bench, judge=given)
+    judge(run, bench, judge=given, concurrency=1)
     by_task = {j.task_id: j for j in run.folder.judgements()}
     assert by_task["a"].status == "graded"
     assert by_task["b"].reason == "judge_fault"
@@ -227,7 +227,7 @@ def test_an_evaluator_that_fails_for_one_task_leaves_the_others_graded(root, ben
 def test_a_hang_costs_its_time_limit_and_no_other_task(root, bench):
     bench.evaluator = evaluator(f'if task_id == "a":\n    while True: pass\n{GOOD}')
     run = settled(root, bench, a="Paris", b="Rome")
-    judge(run, bench, timeout_s=2, concurrency=1)
+    judge(run, bench, timeout_s=3, concurrency=1)
     assert verdicts(run) == {"a": (None, None, "evaluator_error"), "b": (1, 70, None)}
 
 

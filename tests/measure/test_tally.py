@@ -1,5 +1,5 @@
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from browseruse_bench.measure.tally import (
@@ -161,6 +161,7 @@ ATTEMPTS = st.dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(ATTEMPTS)
 def test_the_identity_and_the_bounds_always_hold(attempts):
     entries = [
@@ -189,6 +190,7 @@ def test_the_identity_and_the_bounds_always_hold(attempts):
         assert f.lower == f.mean == f.upper
 
 
+@settings(deadline=None)
 @given(ATTEMPTS)
 def test_more_verdicts_never_widen_the_bounds(attempts):
     entries = [entry(t, n) for t, n in attempts]

@@ -2,7 +2,7 @@ import io
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from browseruse_bench.report.render import (
@@ -48,6 +48,7 @@ def test_elsewhere_it_is_plain():
     assert out.getvalue() == "h\nx\n"
 
 
+@settings(deadline=None)
 @given(st.text(), st.text())
 def test_no_text_breaks_a_markdown_table_or_becomes_html(a, b):
     text = markdown_table(Table(title="", headers=("x", "y"), rows=((a, b),)))
@@ -58,6 +59,7 @@ def test_no_text_breaks_a_markdown_table_or_becomes_html(a, b):
     assert "://" not in text
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_clean_text_is_one_line_of_printable_characters(text):
     assert clean(text).isprintable()
