@@ -40,6 +40,15 @@ _POLL_S = 0.03
 _NAVIGATE_S = 30.0
 _CALL_S = 5.0
 
+# Whether the document is complete, asked after the tasks that an action left behind: the
+# submission of a form is such a task. Not a timer, because hidden tabs hold timers back.
+_COMPLETE = """new Promise((done) => {
+  const { port1, port2 } = new MessageChannel();
+  let turns = 3;
+  port1.onmessage = () => (turns-- ? port2.postMessage(0) : done(document.readyState === 'complete'));
+  port2.postMessage(0);
+})"""
+
 _ELEMENTS = Path(__file__).with_name("elements.js").read_text(encoding="utf-8")
 
 _KEYS: dict[str, tuple[int, str]] = {
@@ -277,17 +286,18 @@ class Driver:
             if self._tabs.find(self.target_id) is None or self._tabs.crashed(self.target_id):
                 return
             session = await self._tabs.session(self.target_id)
-            busy = self._traffic.busy(session) and now < start + _NETWORK_S
-            if busy or now - max(start, self._traffic.last_change(session)) < _QUIET_S:
+            patient = now < start + _NETWORK_S
+            last = self._traffic.last_change(session)
+            if patient and (self._traffic.busy(session) or now - max(start, last) < _QUIET_S):
                 continue
             try:
-                script = "document.readyState === 'complete'"
-                if await self._tabs.evaluate(self.target_id, script, timeout_s=1.0):
-                    return
+                complete = await self._tabs.evaluate(self.target_id, _COMPLETE, timeout_s=1.0)
             except (BrowserError, TimeoutError):
                 if self._cdp.closed:
                     raise
-                # The document is just being replaced, or the page is busy.
+                continue  # the document is just being replaced, or the page is busy
+            if complete and (self._traffic.last_change(session) == last or not patient):
+                return
 
     async def _use(self, target_id: str) -> None:
         session = await self._tabs.session(target_id)

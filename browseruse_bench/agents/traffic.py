@@ -24,6 +24,7 @@ class Traffic:
             "Network.requestWillBeSent": self._on_request,
             "Network.loadingFinished": self._on_finished,
             "Network.loadingFailed": self._on_finished,
+            "Page.frameRequestedNavigation": self._on_requested,
             "Page.frameStartedLoading": self._on_started,
             "Page.frameStoppedLoading": self._on_stopped,
             "Page.frameDetached": self._on_stopped,
@@ -49,6 +50,9 @@ class Traffic:
 
     def _on_finished(self, params: dict[str, Any], session: str | None) -> None:
         self._requests[self._touch(session)].pop(params["requestId"], None)
+
+    def _on_requested(self, _params: dict[str, Any], session: str | None) -> None:
+        self._touch(session)
 
     def _on_started(self, params: dict[str, Any], session: str | None) -> None:
         self._frames[self._touch(session)].add(params["frameId"])
