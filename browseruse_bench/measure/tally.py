@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Literal
 
 from browseruse_bench.measure.scoring import score
@@ -172,11 +172,11 @@ def _stale(judgement: Judgement, references: Mapping[str, Reference] | None) -> 
 
 def figures(placed: Sequence[Placed]) -> Figures:
     """Counts and means of these attempts."""
-    graded = [p.score for p in placed if p.score is not None]
-    points = {id(p): Fraction(p.score.points) for p in placed if p.score is not None}
-    success = {id(p): Fraction(p.score.success) for p in placed if p.score is not None}
-    mean, lower, upper = _mean_and_bounds(placed, points, Fraction(100))
-    rate, rate_lower, rate_upper = _mean_and_bounds(placed, success, Fraction(1))
+    graded = {index: p.score for index, p in enumerate(placed) if p.score is not None}
+    points = {index: score.points for index, score in graded.items()}
+    success = {index: float(score.success) for index, score in graded.items()}
+    mean, lower, upper = _mean_and_bounds(placed, points, 100)
+    rate, rate_lower, rate_upper = _mean_and_bounds(placed, success, 1)
     return Figures(
         accounting=accounting(placed),
         n=len(graded),
@@ -205,27 +205,35 @@ def accounting(placed: Sequence[Placed]) -> Accounting:
 
 
 def _mean_and_bounds(
-    placed: Sequence[Placed], values: Mapping[int, Fraction], top: Fraction
+    placed: Sequence[Placed], values: Mapping[int, float], top: float
 ) -> tuple[float | None, float | None, float | None]:
-    """Mean over tasks of the mean over attempts, and its bounds; exact until the end, so
-    that lower <= mean <= upper holds to the last bit.
+    """Mean over tasks of the mean over a task's attempts, and its bounds.
+
+    Args:
+        placed: all attempts.
+        values: of the graded ones, by their position in `placed`.
+        top: the highest value.
     """
     if not values:
         return None, None, None
-    by_task: dict[str, list[Placed]] = {}
-    for p in placed:
-        by_task.setdefault(p.task_id, []).append(p)
-    means: list[Fraction] = []
-    lower = upper = Fraction(0)
+    by_task: dict[str, list[int]] = {}
+    for index, p in enumerate(placed):
+        by_task.setdefault(p.task_id, []).append(index)
+    means: list[float] = []
+    lowers: list[float] = []
+    uppers: list[float] = []
     for attempts in by_task.values():
-        known = [values[id(p)] for p in attempts if id(p) in values]
-        missing = len(attempts) - len(known)
-        lower += sum(known, Fraction(0)) / len(attempts)
-        upper += (sum(known, Fraction(0)) + top * missing) / len(attempts)
+        known = [values[index] for index in attempts if index in values]
+        total = math.fsum(known)
+        lowers.append(total / len(attempts))
+        uppers.append((total + top * (len(attempts) - len(known))) / len(attempts))
         if known:
-            means.append(sum(known, Fraction(0)) / len(known))
-    mean = sum(means, Fraction(0)) / len(means)
-    return float(mean), float(lower / len(by_task)), float(upper / len(by_task))
+            means.append(total / len(known))
+    mean = math.fsum(means) / len(means)
+    # Rounding must not put the mean outside its own bounds.
+    lower = min(mean, math.fsum(lowers) / len(by_task))
+    upper = max(mean, math.fsum(uppers) / len(by_task))
+    return mean, lower, upper
 
 
 def judges(placed: Iterable[Placed]) -> tuple[tuple[str, str], ...]:

@@ -201,8 +201,8 @@ def test_more_verdicts_never_widen_the_bounds(attempts):
         for some in (less, scores)
     )
     if few.n:
-        assert few.lower <= all_.lower
-        assert all_.upper <= few.upper
+        assert few.lower <= all_.lower + 1e-9
+        assert all_.upper <= few.upper + 1e-9
 
 
 @pytest.mark.parametrize(
