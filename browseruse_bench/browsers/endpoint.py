@@ -56,8 +56,11 @@ class CdpEndpoint(Backend):
                 "elsewhere; use --browser local"
             )
         async with AsyncExitStack() as stack:
-            with boundary(BrowserError, f"browser at {shown(url)}"):
-                session = await self._start(url, request, stack)
+            try:
+                with boundary(BrowserError, "start a session"):
+                    session = await self._start(url, request, stack)
+            except BrowserError as error:
+                raise BrowserError(f"browser at {shown(url)}: {error}") from error
             yield session
 
     def alive(self, session: Session) -> bool:
@@ -137,9 +140,9 @@ async def _connect(ws_url: str) -> CDP:
         return await CDP.connect(ws_url)
     except BrowserError as error:
         why = str(error.__cause__ or "refused").replace(ws_url, shown(ws_url))
-        raise BrowserError(f"browser at {shown(ws_url)}: cannot connect: {why}") from None
+        raise BrowserError(f"cannot connect: {why}") from None
     except TimeoutError:
-        raise BrowserError(f"browser at {shown(ws_url)}: no answer") from None
+        raise BrowserError("it does not answer") from None
 
 
 async def _fresh_context(cdp: CDP) -> _Context:

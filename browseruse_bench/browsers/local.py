@@ -59,7 +59,10 @@ _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 _MAX_TMPDIR_BYTES = 55
 # Chromium takes commands from descriptor 3 and answers on 4. /dev/fd, because dash takes no
 # descriptor above 9 in a redirection.
-_WITH_PIPES = 'mkdir -p -m 700 "$TMPDIR" && exec "$@" 3</dev/fd/{commands} 4>/dev/fd/{answers}'
+_WITH_PIPES = (
+    'PATH="$PATH:/bin:/usr/bin" mkdir -p -m 700 "$TMPDIR" && '
+    'exec "$@" 3</dev/fd/{commands} 4>/dev/fd/{answers}'
+)
 # A page can read the browser's environment (file:///proc/self/environ), so nothing else of
 # this process's environment, which may hold keys, goes into it.
 _ENVIRONMENT = re.compile(r"PATH|LANG|LANGUAGE|LC_\w+|TZ|LD_LIBRARY_PATH|FONTCONFIG_\w+")
@@ -98,17 +101,17 @@ class LocalChromium(Backend):
         self._running[ws_url] = owned
         stack.callback(self._running.pop, ws_url)
         # The socket stays open: Chromium forgets where downloads go when it closes.
-        cdp = await CDP.connect(ws_url)
+        cdp = await CDP.connect(ws_url, timeout_s=_START_S)
         stack.push_async_callback(cdp.close)
         downloads = {"behavior": "allow", "downloadPath": str(request.downloads)}
-        await cdp.send("Browser.setDownloadBehavior", downloads)
+        await cdp.send("Browser.setDownloadBehavior", downloads, timeout_s=_START_S)
         if state is not None:
             await apply_storage_state(cdp, state)
         target_id = await _first_page(cdp)
         viewport = await _fit_viewport(cdp, target_id, self.options.viewport)
-        version = (await cdp.send("Browser.getVersion"))["product"].partition("/")[2]
+        version: str = (await cdp.send("Browser.getVersion"))["product"]
         return Session(
-            browser=BrowserId(kind=self.name, version=version, viewport=viewport),
+            browser=BrowserId(kind=self.name, version=version.partition("/")[2], viewport=viewport),
             guard=_guard(request),
             ws_url=ws_url,
             http_url=f"http://{address.partition('/')[0]}",
@@ -227,7 +230,9 @@ async def _listening(owned: Owned, profile: Path, log: Path) -> str:
 
 
 async def _first_page(cdp: CDP) -> str:
-    targets: list[dict[str, Any]] = (await cdp.send("Target.getTargets"))["targetInfos"]
+    targets: list[dict[str, Any]] = (await cdp.send("Target.getTargets", timeout_s=_START_S))[
+        "targetInfos"
+    ]
     pages = [target["targetId"] for target in targets if target["type"] == "page"]
     if not pages:
         raise BrowserError("Chromium opened no page")
@@ -240,12 +245,14 @@ async def _fit_viewport(cdp: CDP, target_id: str, wanted: tuple[int, int]) -> tu
     Returns the size that the page has in the end, which is what is recorded.
     """
     attach = {"targetId": target_id, "flatten": True}
-    session: str = (await cdp.send("Target.attachToTarget", attach))["sessionId"]
+    session: str = (await cdp.send("Target.attachToTarget", attach, timeout_s=_START_S))[
+        "sessionId"
+    ]
     window = await cdp.send("Browser.getWindowForTarget", {"targetId": target_id})
     call = {"expression": "[innerWidth, innerHeight]", "returnByValue": True}
     size = (0, 0)
     for attempt in range(50):
-        result = await cdp.send("Runtime.evaluate", call, session=session)
+        result = await cdp.send("Runtime.evaluate", call, session=session, timeout_s=_START_S)
         width, height = result["result"]["value"]
         size = (int(width), int(height))
         if size == wanted:

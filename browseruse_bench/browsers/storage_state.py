@@ -22,7 +22,8 @@ _STORE = """(function (origin, items) {
   for (const [name, value] of items) localStorage.setItem(name, value);
   return true;
 })"""
-_LOADED_S = 5.0
+_PATIENCE_S = 30.0
+"""For each call: a browser that just started on a busy machine takes its time."""
 
 
 class _Part(BaseModel):
@@ -96,16 +97,18 @@ async def apply_storage_state(cdp: CDP, state: StorageState, context_id: str | N
     where = {} if context_id is None else {"browserContextId": context_id}
     for index, cookie in enumerate(state.cookies):
         try:
-            await cdp.send("Storage.setCookies", {"cookies": [_as_cdp(cookie)], **where})
+            cookies = {"cookies": [_as_cdp(cookie)], **where}
+            await cdp.send("Storage.setCookies", cookies, timeout_s=_PATIENCE_S)
         except BrowserError:
             raise BrowserError(f"storage state: cookies[{index}]: the browser refused it") from None
     filled = [(index, origin) for index, origin in enumerate(state.origins) if origin.localStorage]
     if not filled:
         return
     page = {"url": "about:blank", "background": True, **where}
-    target_id = (await cdp.send("Target.createTarget", page))["targetId"]
-    attach = {"targetId": target_id, "flatten": True}
-    session: str = (await cdp.send("Target.attachToTarget", attach))["sessionId"]
+    created = await cdp.send("Target.createTarget", page, timeout_s=_PATIENCE_S)
+    attach = {"targetId": created["targetId"], "flatten": True}
+    attached = await cdp.send("Target.attachToTarget", attach, timeout_s=_PATIENCE_S)
+    session: str = attached["sessionId"]
     answering = asyncio.create_task(_answer_with_nothing(cdp, session))
     try:
         await cdp.send("Fetch.enable", {"patterns": [{"urlPattern": "*"}]}, session=session)
@@ -121,7 +124,18 @@ async def apply_storage_state(cdp: CDP, state: StorageState, context_id: str | N
     finally:
         answering.cancel()
         if not cdp.closed:
-            await cdp.send("Target.closeTarget", {"targetId": target_id})
+            await _close_page(cdp, created["targetId"])
+
+
+async def _close_page(cdp: CDP, target_id: str) -> None:
+    """Close a page and wait until it is gone: an agent's first look must not find it."""
+    await cdp.send("Target.closeTarget", {"targetId": target_id}, timeout_s=_PATIENCE_S)
+    async with asyncio.timeout(_PATIENCE_S):
+        while True:
+            targets = await cdp.send("Target.getTargets", timeout_s=_PATIENCE_S)
+            if all(target["targetId"] != target_id for target in targets["targetInfos"]):
+                return
+            await asyncio.sleep(0.01)
 
 
 async def _answer_with_nothing(cdp: CDP, session: str) -> None:
@@ -140,12 +154,17 @@ async def _answer_with_nothing(cdp: CDP, session: str) -> None:
 
 async def _store(cdp: CDP, session: str, origin: Origin) -> bool:
     """Open an empty page of that origin and store from inside it; whether that worked."""
-    await cdp.send("Page.navigate", {"url": f"{origin.origin}/"}, session=session)
+    page = {"url": f"{origin.origin}/"}
+    went = await cdp.send("Page.navigate", page, session=session, timeout_s=_PATIENCE_S)
+    if "errorText" in went:
+        return False
     items = json.dumps([[item.name, item.value] for item in origin.localStorage])
     call = {"expression": f"{_STORE}({json.dumps(origin.origin)}, {items})", "returnByValue": True}
-    async with asyncio.timeout(_LOADED_S):
+    async with asyncio.timeout(_PATIENCE_S):
         while True:
-            result = await cdp.send("Runtime.evaluate", call, session=session)
+            result = await cdp.send(
+                "Runtime.evaluate", call, session=session, timeout_s=_PATIENCE_S
+            )
             if "exceptionDetails" in result:
                 return False
             if result["result"]["value"]:
