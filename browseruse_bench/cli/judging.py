@@ -9,7 +9,8 @@ from pathlib import Path
 
 import click
 
-from browseruse_bench.benchmarks.load import Benchmark, load_benchmark
+from browseruse_bench.benchmarks.folder import find
+from browseruse_bench.benchmarks.load import Benchmark, load_place
 from browseruse_bench.errors import IncompleteError
 from browseruse_bench.eval.evaluate import Judged, evaluate_run
 from browseruse_bench.records.judgement import Judgement
@@ -40,7 +41,8 @@ def judge_and_print(
     Raises:
         IncompleteError: something that was to be judged has no grade.
     """
-    loaded = load_benchmark(benchmark, split)
+    place = find(benchmark)
+    loaded = load_place(place, split)
     folder, run = find_run(
         experiments,
         benchmark=loaded.name,
@@ -50,8 +52,8 @@ def judge_and_print(
         run_id=run_id,
     )
     click.echo(f"judging {which(folder, run)}", err=True)
-    for warning in changes(run, loaded):
-        click.echo(f"note: {warning}", err=True)
+    for note in (*place.notes, *changes(run, loaded)):
+        click.echo(f"note: {note}", err=True)
     judged = asyncio.run(
         evaluate_run(
             folder,

@@ -63,6 +63,18 @@ def test_eval_with_the_evaluator_of_the_guide(tmp_path, bench):
     assert (summary["figures"]["mean"], summary["figures"]["success"]) == (50, 0.5)
 
 
+def test_an_evaluator_py_that_stands_in_for_a_missing_module_is_said(tmp_path, bench, monkeypatch):
+    target = "browseruse_bench.eval.your_evaluator:YourBenchmarkEvaluator"
+    entry = {"data_dir": "benchmarks/Made", "evaluator": target}
+    monkeypatch.setattr("browseruse_bench.benchmarks.BENCHMARKS", {"Made": entry, "Other": ...})
+    bench.evaluator = GUIDE_EVALUATOR
+    settled(tmp_path, bench, a="Paris", b="Oslo")
+    done = bub(*EVAL)
+    assert done.exit_code == 0, done.output
+    assert "browseruse_bench.eval.your_evaluator" in done.stderr
+    assert "evaluator.py is used" in done.stderr
+
+
 def test_json_output_is_nothing_but_json(run):
     for arguments in (EVAL, ("report",), ("leaderboard",)):
         json.loads(bub(*arguments, "--json").stdout)
