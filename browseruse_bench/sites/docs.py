@@ -33,7 +33,7 @@ PACKAGE = "more-itertools"
 MODULE = "more_itertools"
 VERSION = "11.2.1"
 
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
 """Part of the name of the cached pages; raised whenever this module would build others."""
 
 BUILD_TIMEOUT_S = 300.0
@@ -46,6 +46,7 @@ autodoc_typehints = "none"
 smartquotes = False
 toc_object_entries = False
 html_theme = "alabaster"
+html_theme_options = {{"show_related": True}}
 html_sidebars = {{"**": ["about.html", "searchfield.html", "navigation.html", "relations.html"]}}
 html_copy_source = False
 html_show_sourcelink = False

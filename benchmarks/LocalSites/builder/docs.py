@@ -47,10 +47,9 @@ def parameters(name: str) -> dict[str, inspect.Parameter]:
 
 def shown(name: str) -> str:
     """The signature as its page shows it, up to the first default that has no plain form."""
-    text = f"{MODULE}.{name}" + str(
-        inspect.signature(getattr(importlib.import_module(MODULE), name))
-    )
-    return text.partition("<")[0]
+    signature = str(inspect.signature(getattr(importlib.import_module(MODULE), name)))
+    plain = "" if signature == "()" else signature.partition("<")[0]
+    return f"{MODULE}.{name}{plain}"
 
 
 def section_of(name: str) -> str:
