@@ -44,25 +44,32 @@
     if (!element.isConnected) return { why: 'it has left the page' };
     if (element.matches(':disabled')) return { why: 'it is disabled' };
     const box = () => [...element.getClientRects()].find((r) => r.width > 0 && r.height > 0);
-    let at = box();
+    const at = box();
     if (!at) return { why: 'it is not shown' };
+    const middle = (from, to, size) => (Math.max(from, 0) + Math.min(to, size)) / 2;
+    const click = ({ left, right, top, bottom }) => {
+      const x = middle(left, right, innerWidth);
+      const y = middle(top, bottom, innerHeight);
+      const hit = element.getRootNode().elementFromPoint(x, y);
+      const label = hit?.closest('label');
+      const passes =
+        hit !== null &&
+        (element.contains(hit) ||
+          label?.control === element ||
+          (hit.contains(element) && getComputedStyle(element).pointerEvents === 'none'));
+      if (passes) return { x, y };
+      const name = hit ? hit.localName + (hit.id ? `#${hit.id}` : '') : 'nothing';
+      return { why: `it is covered by <${name}>` };
+    };
     if (at.top < 0 || at.left < 0 || at.bottom > innerHeight || at.right > innerWidth) {
       element.scrollIntoView({ block: 'center', inline: 'center', behavior: 'instant' });
-      at = box();
+      return click(box());
     }
-    const middle = (from, to, size) => (Math.max(from, 0) + Math.min(to, size)) / 2;
-    const x = middle(at.left, at.right, innerWidth);
-    const y = middle(at.top, at.bottom, innerHeight);
-    const hit = element.getRootNode().elementFromPoint(x, y);
-    const label = hit?.closest('label');
-    const passes =
-      hit !== null &&
-      (element.contains(hit) ||
-        label?.control === element ||
-        (hit.contains(element) && getComputedStyle(element).pointerEvents === 'none'));
-    if (passes) return { x, y };
-    const name = hit ? hit.localName + (hit.id ? `#${hit.id}` : '') : 'nothing';
-    return { why: `it is covered by <${name}>` };
+    const place = click(at);
+    if (!place.why) return place;
+    // A box inside the page may have scrolled it away; what is in sight does not move.
+    element.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
+    return click(box());
   },
 
   // Puts the focus and the selection where text is to go: {}; {set: true} if the value was
