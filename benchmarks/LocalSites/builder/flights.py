@@ -12,7 +12,7 @@ Templates, by the length of the path:
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from builder.draft import Draft, Wrong
@@ -78,8 +78,9 @@ def add_filter(column: str, value: str | int, op: str | None = None) -> Steps:
     return [*choose, *typed, filtered(column, value, op)]
 
 
-def change_filter(number: int, column: str, value: str) -> Steps:
-    field = css(f"input[name='_filter_value_{number}']")
+def change_filter(column: str, old: str, value: str) -> Steps:
+    """Put another value into the filter that now has `old`."""
+    field = css(f"input.filter-value[value='{old}']")
     return [{"type": {"into": field, "text": value}}, {"key": "Enter"}, filtered(column, value)]
 
 
@@ -287,13 +288,14 @@ def _compare(connection: sqlite3.Connection) -> Iterator[Draft]:
         names = {c: _airline(connection, c) for c in carriers}
         listed = ", ".join(f"{names[c]} ({c})" for c in carriers)
 
-        def visit(carriers: Iterable[str], best: str, origin: str = origin) -> Steps:
-            first, *others = carriers
+        def visit(carriers: Sequence[str], best: str, origin: str = origin) -> Steps:
+            current = carriers[0]
             steps = [*open_flights(), *add_filter("origin", origin),
-                     *add_filter("carrier", first), *sort_down("dep_delay")]  # fmt: skip
-            for carrier in (first, *others):
-                if carrier != first:
-                    steps += change_filter(2, "carrier", carrier)
+                     *add_filter("carrier", current), *sort_down("dep_delay")]  # fmt: skip
+            for carrier in carriers:
+                if carrier != current:
+                    steps += change_filter("carrier", current, carrier)
+                    current = carrier
                 if carrier == best:
                     steps += [label("carrier", "name"), cell("dep_delay", "delay")]
             return [*steps, *done("{name}, {delay} minutes")]
