@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from browseruse_bench.benchmarks.problems import Problem, from_validation
 from browseruse_bench.errors import DataError
+from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.data_info import DataInfo
 from browseruse_bench.records.rubric import (
     AnswerCheck,
@@ -29,6 +30,9 @@ from browseruse_bench.store.files import escaped, read_json
 RUBRICS, SOLUTIONS = "rubrics", "solutions"
 
 _Record = TypeVar("_Record", Rubric, Solution)
+
+_MARKER = "|OR|"
+"""Parts the alternatives of a value (read by `eval.wording.alternatives`)."""
 
 _SEVERAL = re.compile(
     r"\b(?:both|each of|all (?:two|three|four|five|six|seven|eight|nine|ten|\d+))\b", re.IGNORECASE
@@ -157,7 +161,7 @@ def _file_problems(check: FileCheck) -> Iterator[tuple[str, str]]:
 def _answer_problems(check: AnswerCheck) -> Iterator[tuple[str, str]]:
     for field, values in (("values", check.values), ("seen", check.seen or ())):
         for index, value in enumerate(values):
-            if not all(alternative.strip() for alternative in str(value).split("|OR|")):
+            if not all(alternative.strip() for alternative in str(value).split(_MARKER)):
                 yield f"{field}[{index}]", f"{value!r} has an empty alternative, which always holds"
     if check.match in ("number", "date"):
         for index, value in enumerate(check.values):
@@ -171,7 +175,7 @@ def _undeclared(name: str, table: str, declared: Mapping[str, object]) -> str:
 
 
 def _suspicions(rubric: Rubric, task: Task) -> Iterator[tuple[str, str]]:
-    """Where the rubric seems to ask for less than the task does."""
+    """Where the rubric seems to ask for less than the task does, or for something it cannot."""
     word = _SEVERAL.search(task.task)
     if word is not None and len(rubric.items) == 1 and not _asks_several(rubric.items[0].check):
         yield (
@@ -179,6 +183,15 @@ def _suspicions(rubric: Rubric, task: Task) -> Iterator[tuple[str, str]]:
             f"the task says '{word.group()}', but there is one item: "
             "does it cover all that is asked?",
         )
+    for index, item in enumerate(rubric.items):
+        if item.check is not None and not isinstance(item.check, AnswerCheck):
+            for field, value in item.check.as_json().items():
+                if _MARKER in canonical_json(value):
+                    yield (
+                        f"items[{index}].check.{field}",
+                        f"item '{item.id}': '{_MARKER}' parts alternatives in answers only; "
+                        "here it is taken literally",
+                    )
 
 
 def _asks_several(check: Check | None) -> bool:
