@@ -188,24 +188,28 @@ def _same_frame(text: str, mention: Mention, other: Mention) -> bool:
 _PARTS = re.compile(r"[,;/|•\n\t]|\b(?:and|or|versus|vs)\b|(?<=\s)-(?=\s)|[.!?](?=\s|$)", re.I)
 _FILLER = re.compile(rf"\b(?:a|an|the|is|was|are|it|{_MAYBE}|answer|in|final|also)\b|\W", re.I)
 GUESSES = 3
+"""From so many other members on, a bare list is a list of guesses."""
+ASKED = "\x01"
 
 
 def siblings(text: str, start: int, end: int, *, n_words: int) -> tuple[list[str], list[str]]:
     """Texts that stand beside a place as its alternatives, and as members of its list.
 
     Args:
-        text: normal.
+        text: normal, with `ASKED` in the place of everything that was asked for.
         start: where the place begins.
         end: where it ends.
         n_words: the most words that a sibling has; a longer part is prose, and ends the list.
 
     Returns:
-        (joined by "or" or a slash, joined by commas, "and", bullets or line ends).
+        What was not asked for: (joined by "or" or a slash, joined by commas, "and", bullets or line ends).
     """
     alternatives: list[str] = []
     members: list[str] = []
     for parts in (_behind(text, end), _before(text, start)):
         for mark, part in parts:
+            if ASKED in part:
+                continue
             words = re.findall(r"\w+", _FILLER.sub(" ", part))
             if mark.strip() in (".", "!", "?") or not 0 < len(words) <= n_words:
                 break

@@ -35,8 +35,9 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from browseruse_bench.eval.addresses import same
-from browseruse_bench.eval.matcher import Read, Target, places
+from browseruse_bench.eval.matcher import Read, Target
 from browseruse_bench.eval.provided import Provided, loads, runs_script, strings
+from browseruse_bench.eval.seeking import first_place, holds_words
 from browseruse_bench.eval.wording import normal, words
 from browseruse_bench.records.judgement import Citation
 from browseruse_bench.records.trace import Call, Observation, Page, Step
@@ -88,6 +89,7 @@ class Evidence:
         self.folder = folder
         self.reported = folder.trace.evidence_policy == "agent_reported"
         self._reads: dict[str, Read] = {}
+        self._places: dict[tuple[str, Target], tuple[int, int] | None] = {}
         self.provided = Provided()
         """What the agent gave itself."""
         self.texts: list[PageText] = []
@@ -146,13 +148,11 @@ class Evidence:
         given = self.provided.first(target)
         weak: Citation | None = None
         for text in self.texts:
-            if not _may_hold(self.read(text.ref), target):
-                continue
-            found = places(target, self.read(text.ref))
-            if not found:
+            place = self._place(text.ref, target)
+            if place is None:
                 continue
             why = text.why_not or (ECHO if given is not None and text.position > given else None)
-            quote = excerpt(self.read(text.ref).text, *found[0])
+            quote = excerpt(self.read(text.ref).text, *place)
             citation = Citation(
                 step=text.step,
                 source="page",
@@ -165,6 +165,11 @@ class Evidence:
                 return Sighting(holds=True, citation=citation)
             weak = weak or citation
         return Sighting(holds=False, citation=weak)
+
+    def _place(self, ref: str, target: Target) -> tuple[int, int] | None:
+        if (ref, target) not in self._places:
+            self._places[ref, target] = first_place(self.read(ref), target)
+        return self._places[ref, target]
 
     def quote_problem(self, step: int | Literal["final"], quote: str) -> str | None:
         """Why a quote from a page does not hold at a step; None if it does.
@@ -179,7 +184,7 @@ class Evidence:
         given = self.provided.first(target)
         why = f"it does not stand in the page at step {step}"
         for text in self.texts:
-            if text.step != step or not places(target, self.read(text.ref)):
+            if text.step != step or not holds_words(self.read(text.ref), wanted):
                 continue
             if text.why_not is None and (given is None or text.position < given):
                 return None
@@ -193,16 +198,6 @@ def excerpt(text: str, start: int, end: int) -> str:
     stop = text.find("\n", end)
     right = min(stop if stop >= 0 else len(text), left + max(MAX_QUOTE, end - left))
     return text[left:right].strip()
-
-
-def _may_hold(read: Read, target: Target) -> bool:
-    """A cheap look that rules most texts out before their numbers and words are read."""
-    if target.form == "number" and target.quantity is not None and not target.tolerance:
-        digits = set(str(target.quantity.value.as_tuple().digits)) & set("123456789")
-        return all(digit in read.text for digit in digits)
-    if target.form == "text":
-        return target.phrase[0][:1] in read.folded
-    return True
 
 
 class _Walk:

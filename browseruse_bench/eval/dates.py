@@ -125,11 +125,14 @@ def _in_order(date: Dated, orders: dict[str, set[int]]) -> Dated:
 def agrees(wanted: Day, found: Day) -> bool:
     """Whether a date states what is wanted: its month, its day, and no other year.
 
-    A year that one of them leaves out is no difference; a wanted day must be stated.
+    A wanted day must be stated; beside it the year may be left out on either side. A wanted
+    month of a year must be stated with the year.
     """
     if wanted.month != found.month:
         return False
-    if wanted.day is not None and wanted.day != found.day:
+    if wanted.day is None:
+        return wanted.year == found.year
+    if wanted.day != found.day:
         return False
     return wanted.year is None or found.year is None or wanted.year == found.year
 

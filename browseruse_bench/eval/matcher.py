@@ -98,11 +98,6 @@ class Read:
         return list(words(self.text))
 
     @cached_property
-    def folded(self) -> str:
-        """The text in one case, for a first look."""
-        return self.text.casefold()
-
-    @cached_property
     def addresses(self) -> list[tuple[int, int, str]]:
         """Its web addresses, with their places."""
         return addresses.in_text(self.text)
@@ -226,7 +221,7 @@ def places(target: Target, read: Read) -> list[tuple[int, int]]:
     return list(find_phrase(target.phrase or (target.text,), read.words))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Search:
     """An answer, and everything that was asked for, so that no wanted value is a rival."""
 
@@ -293,15 +288,18 @@ class _Search:
 
     def _one_of_several(self, target: Target, start: int, end: int) -> bool:
         either, members = claims.siblings(
-            self.read.text, start, end, n_words=len(target.phrase) + 1
+            self.masked, start, end, n_words=len(target.phrase) + 1
         )
-        unlike = [m for m in members if not self.wants(m)]
-        return any(not self.wants(e) for e in either) or len(unlike) >= claims.GUESSES
+        return bool(either) or len(members) >= claims.GUESSES
 
-    def wants(self, text: str) -> bool:
-        """Whether a text mentions something that was asked for."""
-        read = Read(text)
-        return any(places(target, read) for target in self.targets)
+    @cached_property
+    def masked(self) -> str:
+        """The answer with a mark in the place of everything that was asked for."""
+        text = self.read.text
+        for target in self.targets:
+            for start, end in places(target, self.read):
+                text = text[:start] + claims.ASKED * (end - start) + text[end:]
+        return text
 
     def extras(self, target: Target, found: Sequence[tuple[int, int]]) -> set[str]:
         """What stands in one enumeration with a value and was not asked for."""
@@ -315,8 +313,8 @@ class _Search:
                 for m in claims.joined(text, mentions, spans.index(span))
             }
         n_words = max((len(t.phrase) for t in self.targets), default=1)
-        beside = [claims.siblings(text, s, e, n_words=n_words) for s, e in found]
-        return {s for pair in beside for part in pair for s in part if not self.wants(s)}
+        beside = [claims.siblings(self.masked, s, e, n_words=n_words) for s, e in found]
+        return {sibling for pair in beside for part in pair for sibling in part}
 
 
 def _polar(wanted: str, text: str) -> tuple[list[tuple[int, int]], str]:

@@ -31,13 +31,14 @@ _ALLOWED = {
 _BANNED_FUNCTIONS = {"load_extension", "writefile", "readfile", "edit", "fts3_tokenizer"}
 
 
-def query(path: Path, sql: str, *, max_rows: int) -> list[Row]:
+def query(path: Path, sql: str, *, max_rows: int, time_limit_s: float = TIME_LIMIT_S) -> list[Row]:
     """The rows of one SELECT over a SQLite file, which is left as it is.
 
     Args:
         path: the file.
         sql: one SELECT (or WITH ... SELECT).
         max_rows: how many rows are read; more are left unread.
+        time_limit_s: CPU seconds of the query.
 
     Raises:
         GraderError: not one SELECT, not allowed, wrong for this schema, longer than the
@@ -49,18 +50,20 @@ def query(path: Path, sql: str, *, max_rows: int) -> list[Row]:
     # immutable: no journal or lock file appears beside the frozen evidence.
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro&immutable=1", uri=True)
     try:
-        return _rows(connection, sql, max_rows)
+        return _rows(connection, sql, max_rows, time_limit_s)
     except (sqlite3.Error, sqlite3.Warning) as error:
         raise GraderError(f"{type(error).__name__}: {error}") from error
     finally:
         connection.close()
 
 
-def _rows(connection: sqlite3.Connection, sql: str, max_rows: int) -> list[Row]:
+def _rows(
+    connection: sqlite3.Connection, sql: str, max_rows: int, time_limit_s: float
+) -> list[Row]:
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_BYTES)
     connection.text_factory = _text
     connection.set_authorizer(_authorize)
-    end = time.thread_time() + TIME_LIMIT_S
+    end = time.thread_time() + time_limit_s
     late = False
 
     def check() -> int:
@@ -75,7 +78,7 @@ def _rows(connection: sqlite3.Connection, sql: str, max_rows: int) -> list[Row]:
         raise TooLargeError(f"a value of more than {MAX_BYTES} bytes") from error
     except sqlite3.OperationalError as error:
         if late:
-            raise GraderError(f"the query took more than {TIME_LIMIT_S:g} s") from error
+            raise GraderError(f"the query took more than {time_limit_s:g} s") from error
         raise
 
 

@@ -137,16 +137,19 @@ def phrase(text: str) -> tuple[str, ...]:
     return tuple(word for word in every if word not in SKIPPED) or every
 
 
-def find_phrase(wanted: tuple[str, ...], found: list[Word]) -> Iterator[tuple[int, int]]:
+def find_phrase(
+    wanted: tuple[str, ...], found: list[Word], *, skip: bool = True
+) -> Iterator[tuple[int, int]]:
     """Where the words stand one after the other in a text, as (start, end) of characters.
 
     Args:
         wanted: from `phrase`.
-        found: the words of the text. Skipped words may stand in between.
+        found: the words of the text.
+        skip: whether skipped words may stand in between.
     """
     if not wanted:
         return
-    skip = not SKIPPED.intersection(wanted)
+    skip = skip and not SKIPPED.intersection(wanted)
     kept = [word for word in found if not (skip and word.word in SKIPPED)]
     n = len(wanted)
     for place, word in enumerate(kept):

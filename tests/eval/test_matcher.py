@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 from pathlib import Path
@@ -210,3 +211,160 @@ def test_a_right_answer_matches_bl038_bl039_bl041(expected, answer):
 @pytest.mark.parametrize(("expected", "answer"), WRONG)
 def test_a_wrong_answer_does_not_match_bl038_bl039_bl041(expected, answer):
     assert not holds(expected, answer)
+
+
+@pytest.mark.parametrize(
+    ("expected", "answer", "share"),
+    [
+        (["UA", "AA", "DL"], "UA and DL", 2 / 3),
+        (["UA", "AA"], "UA, AA, DL, B6", 1 / 2),
+        ([5, 6], "5, 6, 7", 2 / 3),
+        ([5, 6], "", 0),
+        ("170: cancelled", "170", 1 / 2),
+        (["Paris", 3], "Paris has 3 airports", 1),
+        (10, "10", 1),
+    ],
+)
+def test_the_share_counts_what_is_stated_over_what_is_wanted_and_extra(expected, answer, share):
+    assert match(expected, answer).share == pytest.approx(share)
+
+
+@pytest.mark.parametrize("expected", ["", "  ", [], "|OR|", ["a", ""], True, "..."])
+def test_nothing_to_look_for_is_refused(expected):
+    with pytest.raises(ValueError, match=r"expected|look for"):
+        match(expected, "anything")
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"), [(["many"], "number"), (["5 or 6"], "number"), (["soon"], "date")]
+)
+def test_a_value_that_is_not_of_its_kind_is_refused(values, kind):
+    with pytest.raises(ValueError, match="is not a"):
+        state(values, "5", kind=kind)
+
+
+@pytest.mark.parametrize(("answer", "right"), [("10.5", True), ("9.5", True), ("10.51", False)])
+def test_tolerance_is_absolute_and_inclusive(answer, right):
+    assert state([10], answer, kind="number", tolerance=0.5).holds is right
+
+
+def test_several_values_of_a_check_are_no_rivals_of_each_other():
+    assert state([5, 6], "5 and 6", kind="number").holds
+    assert not state([5, 6], "5, 6 or 7", kind="number").holds
+
+
+def test_prose_after_a_list_is_no_extra():
+    assert match(["UA", "AA"], "UA and AA, as the table at the end shows").holds
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_read_without_an_error(text):
+    assert not match("BUB7QX", text).holds or "bub7qx" in text.casefold()
+    match(["5", "a b"], text)
+    match("2026-05-03", text)
+
+
+@given(st.integers(-(10**9), 10**9))
+def test_a_number_matches_itself_in_every_usual_form_and_no_neighbour(n):
+    for form in (f"{n}", f"{n:,}", f"The answer is {n:,}.", f"{n}.0", f"${n}"):
+        assert match(n, form).holds
+        assert not match(n + 1, form).holds
+        assert not match(n * 10 + 3, form).holds
+
+
+@given(st.decimals(0, 10**6, places=2))
+def test_both_decimal_marks_are_read(value):
+    english = f"{value:,}"
+    german = english.translate(str.maketrans(",.", ".,"))
+    assert match(str(value), english).holds
+    assert match(str(value), german).holds
+
+
+@given(st.integers(0, 999), st.integers(0, 999), st.sampled_from([" or ", ", ", "/", " - ", "\n"]))
+def test_two_guesses_never_pass_for_one_number(a, b, joint):
+    if a != b and b not in (5, 10, 100):
+        assert not match(a, f"{a}{joint}{b}").holds
+        assert not match(b, f"either {a}{joint}{b}").holds
+
+
+@given(st.dates(datetime.date(1000, 1, 1), datetime.date(2999, 12, 31)))
+def test_a_date_matches_itself_in_every_usual_form_and_no_other_day(day):
+    iso = day.isoformat()
+    for form in (iso, f"{day:%B} {day.day}, {day.year}", f"{day.day} {day:%b} {day.year}"):
+        assert match(iso, f"It was on {form}.").holds
+        other = day.replace(day=day.day % 28 + 1)
+        if other != day:
+            assert not match(other.isoformat(), f"It was on {form}.").holds
+
+
+WORDS = st.lists(st.sampled_from(["ann", "bob", "lee", "kettle", "zinc"]), min_size=1, max_size=3)
+
+
+@given(WORDS, st.sampled_from(["{}", "It is {}.", "THE {}!", "({})"]))
+def test_a_text_matches_itself_in_a_sentence(names, frame):
+    text = " ".join(names)
+    assert match(text, frame.format(text.title())).holds
+    assert not match(text, frame.format(text + "opolis")).holds
+    assert not match(text, f"It is not {text}").holds
+
+
+@given(st.permutations(["Ann", "Bob", "Carol", "Dave"]))
+def test_the_order_of_a_list_does_not_count(names):
+    assert match(["Ann", "Bob", "Carol", "Dave"], ", ".join(names)).holds
+
+
+@given(st.lists(st.sampled_from(["Ann", "Bob", "Carol", "Dave", "Eve"]), unique=True))
+def test_more_right_items_never_lower_the_share(names):
+    wanted = ["Ann", "Bob", "Carol"]
+    missing = [name for name in wanted if name not in names]
+    before = match(wanted, ", ".join(names)).share
+    assert 0 <= before <= 1
+    if missing:
+        assert match(wanted, ", ".join([*names, missing[0]])).share >= before
+
+
+@pytest.fixture(scope="module")
+def webarena():
+    root = os.environ.get("BUBENCH_ORACLE_DATA")
+    if root is None:
+        pytest.skip("BUBENCH_ORACLE_DATA is not set: the public WebArena tasks are not here")
+    rows = json.loads((Path(root) / "webarena" / "test.raw.json").read_text())
+    expected = json.loads((Path(root) / "expected.json").read_text())["webarena"]
+    return rows, expected
+
+
+def references(rows):
+    for row in rows:
+        answers = row["eval"].get("reference_answers") or {}
+        for kind in ("exact_match", "must_include"):
+            if kind in answers:
+                value = answers[kind]
+                yield row["task_id"], value if isinstance(value, list) else [value]
+
+
+@pytest.mark.oracle
+def test_every_public_reference_matches_itself_and_not_its_denial(webarena):
+    rows, expected = webarena
+    assert len(rows) == expected["tasks"]
+    n = 0
+    for task_id, values in references(rows):
+        firsts = [value.split("|OR|")[0].strip() for value in values]
+        assert match(values, "\n".join(firsts)).holds, task_id
+        assert not match(values, "I could not find that out.").holds, task_id
+        if len(values) == 1 and firsts[0].lower() not in ("yes", "no"):
+            assert not match(values[0], f"It is not {firsts[0]}").holds, task_id
+        n += 1
+    assert n > 200
+
+
+@pytest.mark.oracle
+def test_the_public_corner_cases_are_right_bl039(webarena):
+    rows, expected = webarena
+    by_id = dict(references(rows))
+    (marked,) = (by_id[i] for i in expected["or_marker_tasks"])
+    assert match(marked, "65").holds
+    assert match(marked, "It has 3 stars").holds
+    assert not match(marked, "3.1 stars").holds
+    (zero,) = by_id[expected["zero_reference_task"]]
+    assert match(zero, "$0.00").holds
+    assert not match(zero, "$10.00").holds
