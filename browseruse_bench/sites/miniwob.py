@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import importlib.util
 import json
 from pathlib import Path
@@ -11,6 +12,9 @@ from browseruse_bench.sites.base import Site
 from browseruse_bench.sites.static import StaticServer
 
 HOST = "miniwob.test"
+PACKAGE = "miniwob"
+VERSION = "1.1.0"
+"""What a seed gives depends on the pages, so the tasks hold for this version only."""
 
 # The core's timer ends an episode after 10 s or so and takes no more than 2**31 ms.
 EPISODE_LIMIT_MS = 24 * 3600 * 1000
@@ -94,15 +98,19 @@ def pages() -> Path:
     Importing `miniwob` would load selenium and gymnasium.
 
     Raises:
-        SiteError: the package, or its pages, are not there.
+        SiteError: the package is missing, has another version or lacks its pages.
     """
-    spec = importlib.util.find_spec("miniwob")
-    if spec is None or spec.origin is None:
+    spec = importlib.util.find_spec(PACKAGE)
+    try:
+        found = importlib.metadata.version(PACKAGE)
+    except importlib.metadata.PackageNotFoundError:
+        found = "none"
+    if spec is None or spec.origin is None or found != VERSION:
         raise SiteError(
-            f"{HOST}: the package 'miniwob' is not installed; "
-            "install it with: pip install 'browseruse-bench[demo]'"
+            f"{HOST}: needs {PACKAGE} {VERSION}, found {found}; "
+            f"install it with: pip install '{PACKAGE}=={VERSION}'"
         )
     folder = Path(spec.origin).parent / "html"
     if not (folder / "core" / "core.js").is_file():
-        raise SiteError(f"{HOST}: {folder} holds no core/core.js; reinstall the package 'miniwob'")
+        raise SiteError(f"{HOST}: {folder} holds no core/core.js; reinstall {PACKAGE}")
     return folder

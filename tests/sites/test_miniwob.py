@@ -124,9 +124,18 @@ def test_only_the_core_is_changed_and_only_at_its_end(tmp_path: Path):
     assert not miniwob.MiniwobSite.stateful
 
 
-def test_a_missing_package_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(miniwob.importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(SiteError, match=r"'miniwob' is not installed; .*pip install"):
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("PACKAGE", "no_such_package_anywhere", "needs no_such_package_anywhere .*found none"),
+        ("VERSION", "0.1", r"needs miniwob 0\.1, found \d.*install it with: pip install"),
+    ],
+)
+def test_a_missing_or_other_package_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, says: str
+):
+    monkeypatch.setattr(miniwob, name, value)
+    with pytest.raises(SiteError, match=says):
         miniwob.pages()
 
 
@@ -187,6 +196,7 @@ async def test_a_finished_episode_stays_and_a_click_begins_no_other(tab: Tab):
     assert await tab.ask("WOB_DONE_GLOBAL") is True
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 async def test_every_page_of_the_package_starts(tab: Tab):
     names = sorted(path.stem for path in (miniwob.pages() / "miniwob").glob("*.html"))
