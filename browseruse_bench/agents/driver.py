@@ -39,6 +39,7 @@ _REGEX_S = 2.0
 _POLL_S = 0.03
 _NAVIGATE_S = 30.0
 _CALL_S = 5.0
+_INPUT_S = 20.0
 
 # Whether the document is complete, asked after the tasks that an action left behind: the
 # submission of a form is such a task. Not a timer, because hidden tabs hold timers back.
@@ -301,7 +302,7 @@ class Driver:
 
     async def _use(self, target_id: str) -> None:
         session = await self._tabs.session(target_id)
-        await self._cdp.send("Network.enable", session=session)
+        await self._cdp.send("Network.enable", session=session, timeout_s=_INPUT_S)
         self.target_id = target_id
 
     async def _bring_to_front(self, target_id: str) -> None:
@@ -418,7 +419,7 @@ class Driver:
         return await self._tabs.evaluate(self.target_id, script, timeout_s=_CALL_S)
 
     async def _send(
-        self, method: str, params: dict[str, Any] | None = None, *, timeout_s: float = _CALL_S
+        self, method: str, params: dict[str, Any] | None = None, *, timeout_s: float = _INPUT_S
     ) -> dict[str, Any]:
         session = await self._tabs.session(self.target_id)
         return await self._cdp.send(method, params, session=session, timeout_s=timeout_s)

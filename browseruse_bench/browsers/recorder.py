@@ -112,13 +112,12 @@ class Recorder:
         page = self._page(tab, reading)
         if reading is not None:
             page = page.model_copy(update={"document_id": reading["document_id"]})
-        observations = [
-            *(await self._keep_text(reading) if reading else ()),
-            *(await self._keep("screenshot", picture, "jpg", page.url) if picture else ()),
-        ]
-        for dialog in self._take_said():
-            text = dialog.message.encode("utf-8", "replace")
-            observations += await self._keep("text", text, "txt", dialog.url, name="dialog")
+        keeping = [self._keep_text(reading)] if reading is not None else []
+        if picture is not None:
+            keeping.append(self._keep("screenshot", picture, "jpg", page.url))
+        observations = await asyncio.gather(*keeping)
+        # One after the other: two dialogs may say the same, and then share a file.
+        observations += [await self._keep_dialog(dialog) for dialog in self._take_said()]
         return Snapshot(page=page, observations=tuple(observations), errors=tuple(errors))
 
     async def run_probes(self, target_id: str | None, probes: Mapping[str, Probe]) -> Snapshot:
@@ -140,7 +139,7 @@ class Recorder:
             if error is not None:
                 errors.append(f"probe {name}: {error}")
             else:
-                kept += await self._keep("probe", result, "json", page.url, name=name)
+                kept.append(await self._keep("probe", result, "json", page.url, name=name))
         return Snapshot(page=page, observations=tuple(kept), errors=tuple(errors))
 
     async def close(self) -> None:
@@ -269,7 +268,7 @@ class Recorder:
         except (BrowserError, TimeoutError) as error:
             return b"", str(error)
 
-    async def _keep_text(self, reading: dict[str, Any]) -> list[Observation]:
+    async def _keep_text(self, reading: dict[str, Any]) -> Observation:
         n_chars = reading["n_chars"]
         return await self._keep(
             "text",
@@ -279,12 +278,16 @@ class Recorder:
             n_chars=n_chars if n_chars > MAX_CHARS else None,
         )
 
+    async def _keep_dialog(self, dialog: OpenDialog) -> Observation:
+        text = dialog.message.encode("utf-8", "replace")
+        return await self._keep("text", text, "txt", dialog.url, name="dialog")
+
     async def _keep(
         self, kind: Any, content: bytes, suffix: str, url: str, **more: Any
-    ) -> list[Observation]:
+    ) -> Observation:
         # In a thread: the file is synced to disk, and other attempts share this loop.
         ref = await asyncio.to_thread(put_evidence, self._folder, content, suffix)
-        return [Observation(kind=kind, ref=ref, url=url, **more)]
+        return Observation(kind=kind, ref=ref, url=url, **more)
 
     def _take_said(self) -> list[OpenDialog]:
         said, self._said = self._said, []

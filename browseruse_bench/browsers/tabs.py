@@ -18,6 +18,7 @@ World = Literal["isolated", "page"]
 
 _WORLD_NAME = "bubench"
 _RETRIES = 3
+_START_S = 20.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,8 +89,9 @@ class Tabs:
         Raises:
             BrowserError, TimeoutError: the browser does not answer.
         """
-        await self.cdp.send("Target.setDiscoverTargets", {"discover": True})
-        await self.refresh(timeout_s=5.0)
+        discover = {"discover": True}
+        await self.cdp.send("Target.setDiscoverTargets", discover, timeout_s=_START_S)
+        await self.refresh(timeout_s=_START_S)
 
     async def refresh(self, *, timeout_s: float) -> None:
         """Ask for the present addresses and titles, which may be ahead of the events."""
@@ -250,7 +252,7 @@ class Tabs:
 
     async def _attach(self, target_id: str) -> str:
         answer = await self.cdp.send(
-            "Target.attachToTarget", {"targetId": target_id, "flatten": True}
+            "Target.attachToTarget", {"targetId": target_id, "flatten": True}, timeout_s=_START_S
         )
         session = str(answer["sessionId"])
         self._target_of[session] = target_id

@@ -169,6 +169,25 @@ async def test_open_dialog_is_noted_at_once_and_never_answered(site, driver, rec
     assert kinds(snapshot) == ["text", "screenshot"]
 
 
+async def test_messages_of_answered_dialogs_are_recorded_even_if_alike(
+    site, driver, recorder, tmp_path
+):
+    site.pages["/"] = "<p>Again?</p>"
+    await driver.go(site.url + "/")
+    await driver.cdp.send("Page.enable", session=driver.session)
+    for _ in range(3):
+        asking = asyncio.create_task(driver.run("confirm('Again?')"))
+        await asyncio.sleep(0.2)
+        answer = {"accept": False}
+        await driver.cdp.send("Page.handleJavaScriptDialog", answer, session=driver.session)
+        await asking
+    snapshot = await recorder.observe(driver.target)
+    assert snapshot.errors == ()
+    assert texts(snapshot, tmp_path, "dialog") == ["Again?"] * 3
+    assert texts(snapshot, tmp_path) == ["Again?"]
+    assert texts(await recorder.observe(driver.target), tmp_path, "dialog") == []
+
+
 async def test_dialog_that_opened_before_attaching_costs_a_bounded_time(
     site, chromium, driver, tmp_path
 ):
