@@ -18,6 +18,7 @@ import pytest
 from browseruse_bench.errors import SiteError
 from browseruse_bench.sites.process import SitePool, Timeouts
 from browseruse_bench.store.process_table import look
+from browseruse_bench.store.processes import reap
 
 SITES = '''
 import http.server, os, sqlite3, sys, threading, time
@@ -355,7 +356,7 @@ asyncio.run(main())
 
 
 @pytest.mark.parametrize("site", ["Counter", "HangsInStop"])
-async def test_a_killed_parent_leaves_no_site(pool: Pool, site: str):
+async def test_a_killed_parent_leaves_no_site(pool: Pool, tmp_path: Path, site: str):
     pool()
     parent = subprocess.Popen(
         [sys.executable, "-c", PARENT, site], stdout=subprocess.PIPE, text=True
@@ -366,3 +367,8 @@ async def test_a_killed_parent_leaves_no_site(pool: Pool, site: str):
         pid = (await visit(("127.0.0.1", port)))[0]
         parent.send_signal(signal.SIGKILL)
     assert await eventually(lambda: gone(pid))
+    (start,) = (tmp_path / "run" / "processes.jsonl").read_text().splitlines()
+    (folder,) = json.loads(start)["removes"]
+    assert Path(folder).exists()
+    assert len(reap(tmp_path / "run")) == 1
+    assert not Path(folder).exists()
