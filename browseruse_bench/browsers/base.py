@@ -48,6 +48,12 @@ class Backend(ABC):
     """A way to get a browser."""
 
     name: ClassVar[str]
+    maps_hosts: ClassVar[bool] = True
+    """Whether it can let a site of this machine answer for a host name."""
+
+    @abstractmethod
+    def guard(self, *, fence: bool) -> Guard:
+        """What will keep a session from addresses that it must not reach."""
 
     @abstractmethod
     def open(self, request: SessionRequest) -> AbstractAsyncContextManager[Session]:

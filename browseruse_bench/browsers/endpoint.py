@@ -13,12 +13,13 @@ import urllib.error
 import urllib.request
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
 from browseruse_bench.browsers.cdp import CDP
 from browseruse_bench.browsers.options import BrowserOptions
+from browseruse_bench.browsers.pages import close_page, page_size
 from browseruse_bench.browsers.storage_state import apply_storage_state, read_storage_state
 from browseruse_bench.errors import BrowserError, boundary
 from browseruse_bench.records.trace import BrowserId, Guard
@@ -38,6 +39,7 @@ class CdpEndpoint(Backend):
     """Sessions in a browser that somebody else started."""
 
     name = "cdp"
+    maps_hosts = False
 
     def __init__(self, options: BrowserOptions) -> None:
         """Take `options.cdp_url`: http://host:port, or ws://... as it is."""
@@ -62,6 +64,9 @@ class CdpEndpoint(Backend):
             except BrowserError as error:
                 raise BrowserError(f"browser at {shown(url)}: {error}") from error
             yield session
+
+    def guard(self, *, fence: bool) -> Guard:
+        return Guard(level="observed", mechanism="a browser that runs elsewhere")
 
     def alive(self, session: Session) -> bool:
         cdp = self._open.get(session.target_id or "")
@@ -92,11 +97,7 @@ class CdpEndpoint(Backend):
             await apply_storage_state(cdp, state, context.id)
         return Session(
             browser=await _identify(cdp, target_id),
-            guard=Guard(
-                level="observed",
-                mechanism="a browser that runs elsewhere",
-                reason=context.why_shared,
-            ),
+            guard=self.guard(fence=request.fence).model_copy(update={"reason": context.why_shared}),
             ws_url=ws_url,
             http_url=_http_of(ws_url),
             target_id=target_id,
@@ -159,7 +160,7 @@ async def _clear(cdp: CDP, context_id: str | None, target_id: str) -> None:
         return
     try:
         if context_id is None:
-            await cdp.send("Target.closeTarget", {"targetId": target_id})
+            await close_page(cdp, target_id)
         else:
             await cdp.send("Target.disposeBrowserContext", {"browserContextId": context_id})
     except (BrowserError, TimeoutError):
@@ -171,11 +172,9 @@ async def _identify(cdp: CDP, target_id: str) -> BrowserId:
     product = (await cdp.send("Browser.getVersion"))["product"]
     attach = {"targetId": target_id, "flatten": True}
     session: str = (await cdp.send("Target.attachToTarget", attach))["sessionId"]
-    call = {"expression": "[innerWidth, innerHeight]", "returnByValue": True}
-    result: dict[str, Any] = await cdp.send("Runtime.evaluate", call, session=session)
-    width, height = result["result"]["value"]
+    viewport = await page_size(cdp, session)
     await cdp.send("Target.detachFromTarget", {"sessionId": session})
-    return BrowserId(kind="cdp", version=product, viewport=(int(width), int(height)))
+    return BrowserId(kind="cdp", version=product, viewport=viewport)
 
 
 def _http_of(ws_url: str) -> str | None:

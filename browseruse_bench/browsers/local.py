@@ -21,6 +21,7 @@ from browseruse_bench.browsers.base import Backend, Session, SessionRequest
 from browseruse_bench.browsers.cdp import CDP
 from browseruse_bench.browsers.find import find_chromium
 from browseruse_bench.browsers.options import BrowserOptions
+from browseruse_bench.browsers.pages import page_size
 from browseruse_bench.browsers.storage_state import apply_storage_state, read_storage_state
 from browseruse_bench.errors import BrowserError, boundary
 from browseruse_bench.records.trace import BrowserId, Guard
@@ -78,6 +79,11 @@ class LocalChromium(Backend):
         self.options = options
         self._running: dict[str, Owned] = {}
 
+    def guard(self, *, fence: bool) -> Guard:
+        if fence:
+            return Guard(level="fence", mechanism="host-resolver-rules: only the declared sites")
+        return Guard(level="none", reason="the public web is open, private addresses too")
+
     @asynccontextmanager
     async def open(self, request: SessionRequest) -> AsyncGenerator[Session]:
         async with AsyncExitStack() as stack:
@@ -112,7 +118,7 @@ class LocalChromium(Backend):
         version: str = (await cdp.send("Browser.getVersion"))["product"]
         return Session(
             browser=BrowserId(kind=self.name, version=version.partition("/")[2], viewport=viewport),
-            guard=_guard(request),
+            guard=self.guard(fence=request.fence),
             ws_url=ws_url,
             http_url=f"http://{address.partition('/')[0]}",
             target_id=target_id,
@@ -149,12 +155,6 @@ def host_rules(hosts: Mapping[str, tuple[str, int]], *, fence: bool) -> str:
     if fence:
         rules.append("MAP * ~NOTFOUND")
     return ", ".join(rules)
-
-
-def _guard(request: SessionRequest) -> Guard:
-    if request.fence:
-        return Guard(level="fence", mechanism="host-resolver-rules: only the declared sites")
-    return Guard(level="none", reason="the task is on the public web")
 
 
 def _make_profile(request: SessionRequest) -> Path:
@@ -249,12 +249,9 @@ async def _fit_viewport(cdp: CDP, target_id: str, wanted: tuple[int, int]) -> tu
         "sessionId"
     ]
     window = await cdp.send("Browser.getWindowForTarget", {"targetId": target_id})
-    call = {"expression": "[innerWidth, innerHeight]", "returnByValue": True}
     size = (0, 0)
     for attempt in range(50):
-        result = await cdp.send("Runtime.evaluate", call, session=session, timeout_s=_START_S)
-        width, height = result["result"]["value"]
-        size = (int(width), int(height))
+        size = await page_size(cdp, session)
         if size == wanted:
             break
         if attempt == 0:

@@ -19,11 +19,14 @@ class NoBrowser(Backend):
         """Nothing of `options` applies."""
         self.options = options
 
+    def guard(self, *, fence: bool) -> Guard:
+        return Guard(level="none", reason="there is no browser")
+
     @asynccontextmanager
     async def open(self, request: SessionRequest) -> AsyncGenerator[Session]:
         yield Session(
             browser=BrowserId(kind=self.name),
-            guard=Guard(level="none", reason="there is no browser"),
+            guard=self.guard(fence=request.fence),
             ws_url=None,
             http_url=None,
             target_id=None,

@@ -36,6 +36,9 @@ class _Root(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            click.echo("bubench: interrupted", err=True)
+            ctx.exit(130)
         except BrokenPipeError:
             # The reader went away (`bubench list | head`): nothing is left to say.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

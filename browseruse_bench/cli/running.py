@@ -13,6 +13,7 @@ import click
 
 from browseruse_bench.cli.loop import run_loop
 from browseruse_bench.records.run import Accounting
+from browseruse_bench.report.summary import report_run
 from browseruse_bench.runs.execute import Executed, Progress, execute
 from browseruse_bench.runs.plan import Plan, RunRequest, plan
 
@@ -39,7 +40,7 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
     teller.close()
     for line in executed.reaped:
         click.echo(f"reaped: {line}", err=True)
-    accounting = run_accounting(planned, executed)
+    accounting = _accounting(planned, executed)
     if as_json:
         click.echo(json.dumps(_result_json(planned, executed, accounting), indent=2))
     else:
@@ -49,22 +50,12 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
     return 4 if accounting.infrastructure else 0
 
 
-def run_accounting(planned: Plan, executed: Executed) -> Accounting:
-    """Where every attempt of the run is now, before any is judged."""
-    settled = planned.folder.attempts()
-    wanted = planned.run.wanted
-    there = [settled[key] for key in wanted if key in settled]
-    infrastructure = sum(entry.status == "infrastructure" for entry in there)
-    login = sum(key not in settled for key in planned.no_login)
-    missing = len(wanted) - len(there) - login
-    not_run = {"login": login, "stopped" if executed.n_stopped else "pending": missing}
-    return Accounting(
-        selected=len(wanted),
-        graded=0,
-        ungraded={"not_judged": len(there) - infrastructure},
-        infrastructure=infrastructure,
-        not_run={reason: n for reason, n in not_run.items() if n},
-    )
+def _accounting(planned: Plan, executed: Executed) -> Accounting:
+    """Where every attempt of the run is now; the run's summary is written with it."""
+    if executed.n_stopped:
+        settings = {**planned.run.settings, "stopped": True}
+        planned.folder.write_run(planned.run.model_copy(update={"settings": settings}))
+    return report_run(planned.folder, planned.benchmark).figures.accounting
 
 
 async def _until_stopped(planned: Plan, teller: _Teller) -> Executed:

@@ -202,14 +202,18 @@ def summarise(folder: RunFolder, benchmark: Benchmark | None, *, note: str = "")
 
 
 def _not_run(run: Run, tasks: Mapping[str, Task]) -> dict[Attempt, NotRunReason]:
-    """Tasks that need a login were left out unless the run had a storage state."""
-    if run.settings.get("storage_state"):
-        return {}
-    return {
-        (task_id, number): "login"
-        for task_id, number in run.wanted
-        if task_id in tasks and tasks[task_id].requires_login
-    }
+    """Why an attempt that has not settled was not made: for want of a login, or because the
+    last command was stopped; no reason otherwise.
+    """
+    login = not run.settings.get("storage_state")
+    reasons: dict[Attempt, NotRunReason] = {}
+    for attempt in run.wanted:
+        task = tasks.get(attempt[0])
+        if login and task is not None and task.requires_login:
+            reasons[attempt] = "login"
+        elif run.settings.get("stopped"):
+            reasons[attempt] = "stopped"
+    return reasons
 
 
 def _n_total(benchmark: Benchmark | None) -> int | None:

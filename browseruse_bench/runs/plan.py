@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,7 +15,7 @@ from typing import Any, cast
 from browseruse_bench.agents import AGENTS
 from browseruse_bench.agents.base import Agent, AgentSetup
 from browseruse_bench.benchmarks.load import Benchmark, load_benchmark
-from browseruse_bench.benchmarks.select import select
+from browseruse_bench.benchmarks.select import Selected, select
 from browseruse_bench.browsers import BROWSERS
 from browseruse_bench.browsers.base import Backend
 from browseruse_bench.browsers.options import BrowserOptions
@@ -23,7 +23,7 @@ from browseruse_bench.browsers.storage_state import read_storage_state
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.records.run import Machine, Mode, Run, RunIdentity, Selection
 from browseruse_bench.records.task import Task
-from browseruse_bench.records.trace import Guard, Limits
+from browseruse_bench.records.trace import Limits
 from browseruse_bench.runs.attempt import Owed
 from browseruse_bench.runs.capacity import (
     auto_concurrency,
@@ -107,36 +107,13 @@ def plan(request: RunRequest) -> Plan:
         read_storage_state(request.storage_state)
     if request.repeat < 1:
         raise ConfigError(f"--repeat {request.repeat}: must be at least 1")
-    selected = select(
-        benchmark.tasks,
-        mode=request.mode,
-        count=request.count,
-        seed=request.seed,
-        task_ids=request.task_ids,
-        category=request.category,
-        difficulty=request.difficulty,
-        exclude=benchmark.info.exclude,
-    )
-    sites = {**benchmark.info.sites, **request.sites}
-    identity = RunIdentity(
-        benchmark=benchmark.name,
-        revision=benchmark.revision,
-        split=benchmark.split,
-        agent=agent.identity(),
-        browser=request.browser,
-        limits=request.limits,
-        sites=sites,
-        network=benchmark.info.network or ("sites" if sites else "public"),
-    )
-    selection = Selection(
-        mode=request.mode,
-        count=request.count,
-        seed=request.seed,
-        category=request.category,
-        difficulty=request.difficulty,
-        task_ids=tuple(task.task_id for task in selected.tasks),
-        repeat=request.repeat,
-    )
+    selected = _select(request, benchmark)
+    identity = _identity(request, benchmark, agent)
+    if identity.sites and not backend.maps_hosts:
+        raise ConfigError(
+            f"--browser {request.browser}: cannot reach the sites of {benchmark.name} "
+            f"({', '.join(identity.sites)}) under their names; use --browser local"
+        )
     folder, earlier, run_id = _find_run(request, identity)
     concurrency = _concurrency(request, agent)
     run = Run(
@@ -145,24 +122,18 @@ def plan(request: RunRequest) -> Plan:
         benchmark_dir=_shown(benchmark.path, request.cwd or Path.cwd()),
         benchmark_sha256=benchmark.content_sha256,
         stand_in_hosts=tuple(sorted(request.sites)),
-        guard=earlier.guard if earlier else _planned_guard(identity),
-        versions={
-            "browseruse-bench": version("browseruse-bench"),
-            "python": platform.python_version(),
-        },
+        guard=backend.guard(fence=identity.network == "sites"),
+        versions=_versions(),
         commit=_commit(),
         machine=_machine(),
         settings={"concurrency": concurrency, "storage_state": request.storage_state is not None},
-        selections=_grown(earlier, selection),
+        selections=_grown(earlier, _selection(request, selected.tasks)),
         excluded=benchmark.info.exclude,
         started_at=earlier.started_at if earlier else _now(),
     )
     tasks = {task.task_id: task for task in benchmark.tasks}
     owed, n_settled, no_login, gone = _owed(run, folder, tasks, request.storage_state is not None)
-    notes = [*selected.notes]
-    notes += [
-        f"task '{t}' of this run is no longer in the benchmark; it is not made again" for t in gone
-    ]
+    gone_notes = (f"task '{t}' of this run is no longer in the benchmark" for t in gone)
     return Plan(
         run=run,
         folder=folder,
@@ -177,7 +148,46 @@ def plan(request: RunRequest) -> Plan:
         concurrency=concurrency,
         per_host=request.per_host,
         retries=request.retries,
-        notes=tuple(notes),
+        notes=(*selected.notes, *gone_notes),
+    )
+
+
+def _select(request: RunRequest, benchmark: Benchmark) -> Selected:
+    return select(
+        benchmark.tasks,
+        mode=request.mode,
+        count=request.count,
+        seed=request.seed,
+        task_ids=request.task_ids,
+        category=request.category,
+        difficulty=request.difficulty,
+        exclude=benchmark.info.exclude,
+    )
+
+
+def _selection(request: RunRequest, tasks: Sequence[Task]) -> Selection:
+    return Selection(
+        mode=request.mode,
+        count=request.count,
+        seed=request.seed,
+        category=request.category,
+        difficulty=request.difficulty,
+        task_ids=tuple(task.task_id for task in tasks),
+        repeat=request.repeat,
+    )
+
+
+def _identity(request: RunRequest, benchmark: Benchmark, agent: Agent) -> RunIdentity:
+    sites = {**benchmark.info.sites, **request.sites}
+    return RunIdentity(
+        benchmark=benchmark.name,
+        revision=benchmark.revision,
+        split=benchmark.split,
+        agent=agent.identity(),
+        browser=request.browser,
+        limits=request.limits,
+        sites=sites,
+        network=benchmark.info.network or ("sites" if sites else "public"),
     )
 
 
@@ -207,12 +217,6 @@ def _concurrency(request: RunRequest, agent: Agent) -> int:
     if request.concurrency < 1:
         raise ConfigError(f"--concurrency {request.concurrency}: must be at least 1, or auto")
     return request.concurrency
-
-
-def _planned_guard(identity: RunIdentity) -> Guard:
-    if identity.network == "sites":
-        return Guard(level="fence", mechanism="host-resolver-rules", reason="declared sites only")
-    return Guard(level="none", reason="the public web is open, private addresses too")
 
 
 def _find_run(request: RunRequest, identity: RunIdentity) -> tuple[RunFolder, Run | None, str]:
@@ -310,6 +314,10 @@ def _shown(path: Path, cwd: Path) -> str:
         if path.is_relative_to(base):
             return prefix + path.relative_to(base).as_posix()
     return str(path)
+
+
+def _versions() -> dict[str, str]:
+    return {"browseruse-bench": version("browseruse-bench"), "python": platform.python_version()}
 
 
 def _machine() -> Machine:

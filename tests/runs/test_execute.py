@@ -255,7 +255,11 @@ def test_ctrl_c_keeps_what_settled_and_starts_nothing_more(benchmark, project):
     process = subprocess.Popen(
         COMMAND, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(2)
+    while not (started := list(project.glob("experiments/*/*/*/*/*/attempts.jsonl"))) or (
+        not started[0].read_bytes()
+    ):
+        assert process.poll() is None
+        time.sleep(0.02)
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=20)
     assert process.returncode == 130, errors

@@ -138,6 +138,12 @@ def test_an_agent_that_needs_a_browser_is_not_run_without_one(benchmark, request
         plan(request_of(agent="nop"))
 
 
+def test_a_foreign_browser_cannot_reach_the_sites_and_the_plan_says_so(benchmark, request_of):
+    benchmark("a", sites={"shop.test": "my:Site"})
+    with pytest.raises(ConfigError, match=r"cannot reach the sites of Small \(shop\.test\)"):
+        plan(request_of(browser="cdp", cdp_url="http://127.0.0.1:1"))
+
+
 def test_browser_use_is_refused_in_one_line(benchmark, request_of):
     benchmark("a")
     with pytest.raises(ConfigError, match="later release"):
