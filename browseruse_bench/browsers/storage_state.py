@@ -13,6 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from browseruse_bench.browsers.cdp import CDP
+from browseruse_bench.browsers.pages import PATIENCE_S, close_page
 from browseruse_bench.errors import BrowserError, DataError
 from browseruse_bench.store.files import read_json
 
@@ -22,8 +23,6 @@ _STORE = """(function (origin, items) {
   for (const [name, value] of items) localStorage.setItem(name, value);
   return true;
 })"""
-_PATIENCE_S = 30.0
-"""For each call: a browser that just started on a busy machine takes its time."""
 
 
 class _Part(BaseModel):
@@ -98,16 +97,16 @@ async def apply_storage_state(cdp: CDP, state: StorageState, context_id: str | N
     for index, cookie in enumerate(state.cookies):
         try:
             cookies = {"cookies": [_as_cdp(cookie)], **where}
-            await cdp.send("Storage.setCookies", cookies, timeout_s=_PATIENCE_S)
+            await cdp.send("Storage.setCookies", cookies, timeout_s=PATIENCE_S)
         except BrowserError:
             raise BrowserError(f"storage state: cookies[{index}]: the browser refused it") from None
     filled = [(index, origin) for index, origin in enumerate(state.origins) if origin.localStorage]
     if not filled:
         return
     page = {"url": "about:blank", "background": True, **where}
-    created = await cdp.send("Target.createTarget", page, timeout_s=_PATIENCE_S)
+    created = await cdp.send("Target.createTarget", page, timeout_s=PATIENCE_S)
     attach = {"targetId": created["targetId"], "flatten": True}
-    attached = await cdp.send("Target.attachToTarget", attach, timeout_s=_PATIENCE_S)
+    attached = await cdp.send("Target.attachToTarget", attach, timeout_s=PATIENCE_S)
     session: str = attached["sessionId"]
     answering = asyncio.create_task(_answer_with_nothing(cdp, session))
     try:
@@ -124,18 +123,7 @@ async def apply_storage_state(cdp: CDP, state: StorageState, context_id: str | N
     finally:
         answering.cancel()
         if not cdp.closed:
-            await _close_page(cdp, created["targetId"])
-
-
-async def _close_page(cdp: CDP, target_id: str) -> None:
-    """Close a page and wait until it is gone: an agent's first look must not find it."""
-    await cdp.send("Target.closeTarget", {"targetId": target_id}, timeout_s=_PATIENCE_S)
-    async with asyncio.timeout(_PATIENCE_S):
-        while True:
-            targets = await cdp.send("Target.getTargets", timeout_s=_PATIENCE_S)
-            if all(target["targetId"] != target_id for target in targets["targetInfos"]):
-                return
-            await asyncio.sleep(0.01)
+            await close_page(cdp, created["targetId"])
 
 
 async def _answer_with_nothing(cdp: CDP, session: str) -> None:
@@ -155,16 +143,14 @@ async def _answer_with_nothing(cdp: CDP, session: str) -> None:
 async def _store(cdp: CDP, session: str, origin: Origin) -> bool:
     """Open an empty page of that origin and store from inside it; whether that worked."""
     page = {"url": f"{origin.origin}/"}
-    went = await cdp.send("Page.navigate", page, session=session, timeout_s=_PATIENCE_S)
+    went = await cdp.send("Page.navigate", page, session=session, timeout_s=PATIENCE_S)
     if "errorText" in went:
         return False
     items = json.dumps([[item.name, item.value] for item in origin.localStorage])
     call = {"expression": f"{_STORE}({json.dumps(origin.origin)}, {items})", "returnByValue": True}
-    async with asyncio.timeout(_PATIENCE_S):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
-            result = await cdp.send(
-                "Runtime.evaluate", call, session=session, timeout_s=_PATIENCE_S
-            )
+            result = await cdp.send("Runtime.evaluate", call, session=session, timeout_s=PATIENCE_S)
             if "exceptionDetails" in result:
                 return False
             if result["result"]["value"]:
