@@ -137,8 +137,9 @@ async def bench(work: Path, url: str) -> bool:
         recorder = await Recorder.connect(session.ws_url, work / "trace")
         stack.push_async_callback(recorder.close)
         alone = await phase("alone", first_end, driver, recorder, session, url)
-        for n in range(N_BUSY):
-            other = await stack.enter_async_context(backend.open(request(f"busy{n}")))
+        opening = [backend.open(request(f"busy{n}")) for n in range(N_BUSY)]
+        others = await asyncio.gather(*map(stack.enter_async_context, opening))
+        for n, other in enumerate(others):
             busy = await Driver.connect(other)
             stack.push_async_callback(busy.cdp.close)
             await busy.go(f"{url}/busy-{MODULES[n]}.html")
@@ -165,7 +166,10 @@ def main() -> int:
         try:
             assert server.stdout is not None
             url = f"http://127.0.0.1:{server.stdout.readline().strip()}"
-            met = asyncio.run(asyncio.wait_for(bench(Path(folder), url), 58))
+            met = asyncio.run(asyncio.wait_for(bench(Path(folder), url), 57))
+        except TimeoutError:
+            print("not done within 57 s: this machine is too busy to measure on")
+            met = False
         finally:
             server.kill()
             server.wait()

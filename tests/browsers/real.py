@@ -2,9 +2,7 @@
 
 import http.server
 import os
-import shutil
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -13,61 +11,28 @@ from pathlib import Path
 
 import pytest
 
-FLAGS = [
-    "--headless=new",
-    "--remote-debugging-port=0",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-dev-shm-usage",
-    "--window-size=1280,800",
-]
+from browseruse_bench.browsers.base import SessionRequest
+from browseruse_bench.browsers.local import LocalChromium
+from browseruse_bench.browsers.options import BrowserOptions
 
 
 @dataclass
 class Chromium:
-    process: subprocess.Popen
     ws_url: str
+    pgid: int
 
     def kill(self):
-        if self.process.poll() is None:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
-
-
-def launch(profile: Path) -> Chromium:
-    program = os.environ.get("CHROME") or shutil.which("chromium") or shutil.which("google-chrome")
-    if program is None:
-        pytest.skip("no Chromium here")
-    root = ["--no-sandbox"] if os.geteuid() == 0 else []
-    argv = [program, *FLAGS, *root, f"--user-data-dir={profile}", "about:blank"]
-    process = subprocess.Popen(
-        argv,
-        start_new_session=True,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env=os.environ | {"TMPDIR": str(profile), "HOME": str(profile)},
-    )
-    told = profile / "DevToolsActivePort"
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and process.poll() is None:
-        lines = told.read_text().split("\n") if told.exists() else []
-        if len(lines) >= 2:
-            return Chromium(process, f"ws://127.0.0.1:{lines[0]}{lines[1]}")
-        time.sleep(0.02)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-    raise RuntimeError("Chromium did not start")
+        os.killpg(self.pgid, signal.SIGKILL)
 
 
 @pytest.fixture
-def chromium():
-    # Short: the path of a socket below it has at most 107 characters.
-    profile = Path(tempfile.mkdtemp(prefix="bub-"))
-    browser = launch(profile)
-    yield browser
-    browser.kill()
-    shutil.rmtree(profile, ignore_errors=True)
+async def chromium():
+    backend = LocalChromium(BrowserOptions())
+    with tempfile.TemporaryDirectory(prefix="bub-") as folder:
+        work = Path(folder)
+        request = SessionRequest(work=work / "work", downloads=work / "downloads", owner=work)
+        async with backend.open(request) as session:
+            yield Chromium(session.ws_url, backend._running[session.ws_url].pgid)
 
 
 @dataclass
