@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -22,13 +23,8 @@ pytestmark = pytest.mark.slow
 
 def environment():
     """The settings of this machine (index, proxy, Chromium), but nothing of this Python."""
-    own = ("VIRTUAL_ENV", "UV_", "COV_", "PYTEST_")
-    return {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(own)
-        and (not name.startswith("PYTHON") or name == "PYTHONDONTWRITEBYTECODE")
-    }
+    own = ("VIRTUAL_ENV", "PYTHON", "COV_", "PYTEST_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(own)}
 
 
 def ran(*argv, cwd, timeout=600):
@@ -80,13 +76,18 @@ def names(wheel):
 
 @pytest.fixture(scope="module")
 def programs(wheel, tmp_path_factory):
-    """bin/ of an environment that holds the wheel with its demo extra, and nothing else."""
+    """bin/ of an environment that holds the wheel with its demo extra, and nothing else.
+
+    Installed by uv where it is found, by pip otherwise, as the Makefile does.
+    """
     folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder / "env", with_pip=True)
+    uv = shutil.which("uv")
+    venv.create(folder / "env", with_pip=uv is None)
     python = folder / "env" / "bin" / "python"
+    pip = (uv, "pip") if uv else (python, "-m", "pip")
+    where = ("--python", python) if uv else ()
     wanted = f"{wheel}[demo]"
-    pip = (python, "-m", "pip", "install", "--quiet")
-    ran(*pip, *pinned(folder), wanted, cwd=folder, timeout=1200)
+    ran(*pip, "install", "--quiet", *where, *pinned(folder), wanted, cwd=folder, timeout=1200)
     return python.parent
 
 
