@@ -7,18 +7,18 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all check docs bench lock clean browser
+.PHONY: help demo test test-all check docs bench lock clean machine
 
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
 
-demo: $(VENV)/.demo browser  ## Set up, run LocalSites in Chromium with oracle and nop, judge, rank.
+demo: $(VENV)/.demo machine  ## Set up, run LocalSites in Chromium with oracle and nop, judge, rank.
 	$(BIN)/bubench demo
 
-test: $(VENV)/.dev browser  ## Set up and run every test but the slow ones.
+test: $(VENV)/.dev machine  ## Set up and run every test but the slow ones.
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
 
-test-all: $(VENV)/.dev browser  ## Set up and run every test.
+test-all: $(VENV)/.dev machine  ## Set up and run every test.
 	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 check: $(VENV)/.dev  ## Lint, types, layers, sizes, docs and the embedded benchmark's files.
@@ -33,11 +33,13 @@ check: $(VENV)/.dev  ## Lint, types, layers, sizes, docs and the embedded benchm
 docs: $(VENV)/.dev  ## Serve the documentation.
 	$(BIN)/mkdocs serve
 
-bench: $(VENV)/.dev browser  ## Measure what benches/ measures.
+bench: $(VENV)/.dev machine  ## Measure what benches/ measures.
 	for bench in benches/[a-z]*.py; do $(BIN)/python $$bench || exit 1; done
 
-browser: | $(VENV)/.demo
+# What is kept outside the environment: Chromium, and the sites' data in the user's cache.
+machine: | $(VENV)/.demo
 	@$(BIN)/bubench doctor --install-chromium --quiet
+	@$(BIN)/python -c 'from browseruse_bench.sites import docs; docs.documentation()'
 
 lock: $(VENV)/.dev  ## Resolve the dependencies anew (needs uv).
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --quiet --upgrade \

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from browseruse_bench.cli import options
+
 
 @click.group("benchmark")
 def command() -> None:
@@ -35,7 +37,7 @@ def new(name: str, with_evaluator: bool, parent: Path) -> None:
 
 @command.command("validate")
 @click.argument("benchmark", metavar="NAME|PATH")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@options.as_json
 def validate(benchmark: str, as_json: bool) -> None:
     """List everything that is wrong with a benchmark; nothing of it is executed."""
     from browseruse_bench.benchmarks.folder import find
@@ -76,7 +78,7 @@ def split(benchmark: str, dry_run: bool) -> None:
 @command.command("show")
 @click.argument("benchmark", metavar="NAME|PATH")
 @click.argument("task_id", required=False)
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@options.as_json
 def show(benchmark: str, task_id: str | None, as_json: bool) -> None:
     """Show what a benchmark holds, or one task and which part of it an agent sees."""
     from browseruse_bench.benchmarks import show as shown

@@ -6,20 +6,16 @@ from pathlib import Path
 
 import click
 
+from browseruse_bench.cli import options
+
 BENCHMARK = "LocalSites"
 AGENTS = ("oracle", "nop")
 
 
 @click.command("demo")
-@click.option("--count", type=click.IntRange(min=1), help="Only so many tasks, drawn by a seed.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Attempts at once.")
-@click.option(
-    "--experiments",
-    type=click.Path(path_type=Path),
-    default=Path("experiments"),
-    show_default=True,
-    help="Where runs are kept.",
-)
+@click.option("--count", type=options.positive, help="Only so many tasks, drawn by a seed.")
+@click.option("--concurrency", type=options.positive, help="Attempts at once.")
+@options.experiments
 @click.pass_context
 def command(
     ctx: click.Context, count: int | None, concurrency: int | None, experiments: Path

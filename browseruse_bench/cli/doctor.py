@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from browseruse_bench.cli import options
+
 
 class _Check(NamedTuple):
     name: str
@@ -21,7 +23,7 @@ class _Check(NamedTuple):
 @click.command("doctor")
 @click.option("--browser-path", type=click.Path(path_type=Path), help="The Chromium to look at.")
 @click.option("--install-chromium", is_flag=True, help="Install Chromium if there is none.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@options.as_json
 @click.option("--quiet", is_flag=True, help="Print only what is missing.")
 @click.pass_context
 def command(

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import click
 
-
-def _split_commas(
-    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
-) -> tuple[str, ...]:
-    return tuple(part.strip() for text in value for part in text.split(",") if part.strip())
+from browseruse_bench.cli import options
 
 
 @click.command("eval")
@@ -23,32 +18,24 @@ def _split_commas(
 @click.option(
     "--task-ids",
     multiple=True,
-    callback=_split_commas,
+    callback=options.split_commas,
     help="Ids, with commas; all other tasks stay as they are.",
 )
 @click.option("--force", is_flag=True, help="Judge again what is judged; the old verdicts stay.")
 @click.option("--only-ungraded", is_flag=True, help="Judge again what has no grade, only that.")
-@click.option(
-    "--concurrency", type=click.IntRange(min=1), default=2, show_default=True, help="At once."
-)
+@click.option("--concurrency", type=options.positive, default=2, show_default=True, help="At once.")
 @click.option(
     "--timeout",
     "timeout_s",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.seconds,
     default=120.0,
     show_default=True,
     help="Longest time of the benchmark's own evaluator for one attempt, in seconds.",
 )
-@click.option(
-    "--experiments",
-    type=click.Path(path_type=Path),
-    default=Path("experiments"),
-    show_default=True,
-    help="Where runs are kept.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-def command(**options: Any) -> None:
+@options.experiments
+@options.as_json
+def command(**given: Any) -> None:
     """Judge every settled attempt of a run that has no verdict yet, and report."""
     from browseruse_bench.cli.judging import judge_and_print
 
-    judge_and_print(**options)
+    judge_and_print(**given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Collection
 from pathlib import Path
 
@@ -19,6 +20,9 @@ from browseruse_bench.report.find import find_run
 from browseruse_bench.report.render import Table, clean, counts, show, with_bounds
 from browseruse_bench.report.summary import Summary, report_run
 from browseruse_bench.store.run_folder import RunFolder
+
+TELL_S = 2.0
+"""The least time between two words about progress."""
 
 
 def judge_and_print(
@@ -63,7 +67,7 @@ def judge_and_print(
             task_ids=task_ids or None,
             concurrency=concurrency,
             timeout_s=timeout_s,
-            on_judged=_tell,
+            on_judged=_Teller().tell,
         )
     )
     _announce(judged)
@@ -96,12 +100,22 @@ def changes(run: Run, benchmark: Benchmark) -> list[str]:
     ]
 
 
-def _tell(judgement: Judgement) -> None:
-    what = f"{judgement.task_id} #{judgement.attempt}"
-    if judgement.reason is None:
-        click.echo(f"{clean(what)} graded", err=True)
-    else:
-        click.echo(clean(f"{what} {judgement.reason}: {judgement.message}"), err=True)
+class _Teller:
+    """Tells on stderr of each attempt without a grade, and at times of the progress."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._told = time.monotonic()
+
+    def tell(self, judgement: Judgement) -> None:
+        """Tell of one new judgement."""
+        self._n += 1
+        what = f"{judgement.task_id} #{judgement.attempt}"
+        if judgement.reason is not None:
+            click.echo(clean(f"{what} {judgement.reason}: {judgement.message}"), err=True)
+        elif time.monotonic() - self._told >= TELL_S:
+            self._told = time.monotonic()
+            click.echo(clean(f"{self._n} judged, the last one {what}"), err=True)
 
 
 def _announce(judged: Judged) -> None:

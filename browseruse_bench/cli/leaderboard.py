@@ -6,18 +6,14 @@ from pathlib import Path
 
 import click
 
+from browseruse_bench.cli import options
+
 
 @click.command("leaderboard")
 @click.option("--benchmark", "--data", help="Only this benchmark (name or folder).")
-@click.option(
-    "--experiments",
-    type=click.Path(path_type=Path),
-    default=Path("experiments"),
-    show_default=True,
-    help="Where runs are kept.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the leaderboard as JSON.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown.")
+@options.experiments
+@options.as_json
+@options.as_markdown
 def command(benchmark: str | None, experiments: Path, as_json: bool, as_markdown: bool) -> None:
     """Rank runs that may be compared: same benchmark, tasks, rules and judge."""
     import json

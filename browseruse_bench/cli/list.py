@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import click
 
+from browseruse_bench.cli import options
+
 
 @click.command("list")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@options.as_json
 def command(as_json: bool) -> None:
     """List the benchmarks, agents and browsers that are known here."""
     from browseruse_bench.agents import AGENTS

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from browseruse_bench.cli import options
+
 
 @click.command("report")
 @click.argument("run", required=False, metavar="[RUN-ID or FOLDER]")
@@ -13,15 +15,9 @@ import click
 @click.option("--benchmark", "--data", help="Only runs of this benchmark (name or folder).")
 @click.option("--split", help="Only runs of this split.")
 @click.option("--model", help="Only runs with this model.")
-@click.option(
-    "--experiments",
-    type=click.Path(path_type=Path),
-    default=Path("experiments"),
-    show_default=True,
-    help="Where runs are kept.",
-)
-@click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON.")
-@click.option("--markdown", "as_markdown", is_flag=True, help="Print the report as Markdown.")
+@options.experiments
+@options.as_json
+@options.as_markdown
 def command(
     run: str | None,
     agent: str | None,

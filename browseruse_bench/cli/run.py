@@ -7,11 +7,7 @@ from typing import Any
 
 import click
 
-
-def _split_commas(
-    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
-) -> tuple[str, ...]:
-    return tuple(part.strip() for text in value for part in text.split(",") if part.strip())
+from browseruse_bench.cli import options
 
 
 def _sites(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
@@ -47,14 +43,16 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
 )
 @click.option("--count", type=int, help="How many tasks, for first_n and sample_n.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Seed of sample_n.")
-@click.option("--task-ids", multiple=True, callback=_split_commas, help="Ids, with commas.")
-@click.option("--category", multiple=True, callback=_split_commas, help="Only these categories.")
+@click.option("--task-ids", multiple=True, callback=options.split_commas, help="Ids, with commas.")
 @click.option(
-    "--difficulty", multiple=True, callback=_split_commas, help="Only these difficulties."
+    "--category", multiple=True, callback=options.split_commas, help="Only these categories."
+)
+@click.option(
+    "--difficulty", multiple=True, callback=options.split_commas, help="Only these difficulties."
 )
 @click.option(
     "--repeat",
-    type=click.IntRange(min=1),
+    type=options.positive,
     default=1,
     show_default=True,
     help="Attempts at each task.",
@@ -68,28 +66,28 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
 )
 @click.option(
     "--per-host",
-    type=click.IntRange(min=1),
+    type=options.positive,
     default=4,
     show_default=True,
     help="Attempts at once on one public website.",
 )
 @click.option(
     "--max-steps",
-    type=click.IntRange(min=1),
+    type=options.positive,
     default=100,
     show_default=True,
     help="Steps of one attempt.",
 )
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.seconds,
     default=600.0,
     show_default=True,
     help="Seconds of one attempt.",
 )
 @click.option(
     "--step-timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.seconds,
     default=120.0,
     show_default=True,
     help="Longest silence between two actions, in seconds.",
@@ -118,15 +116,9 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
     metavar="HOST=module:Site",
     help="A stand-in for a public host.",
 )
-@click.option(
-    "--experiments",
-    type=click.Path(path_type=Path),
-    default=Path("experiments"),
-    show_default=True,
-    help="Where runs are kept.",
-)
+@options.experiments
 @click.option("--dry-run", is_flag=True, help="Say what would be run; write and start nothing.")
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@options.as_json
 def command(
     as_json: bool,
     dry_run: bool,
@@ -134,7 +126,7 @@ def command(
     step_timeout: float,
     max_steps: int,
     mode: str | None,
-    **options: Any,
+    **given: Any,
 ) -> None:
     """Run an agent on a benchmark; the same command goes on where it stopped."""
     from browseruse_bench.cli.loop import leave
@@ -143,16 +135,16 @@ def command(
     from browseruse_bench.runs.plan import RunRequest
 
     limits = Limits(max_steps=max_steps, timeout_s=timeout, step_timeout_s=step_timeout)
-    request = RunRequest(limits=limits, mode=_mode(mode, options), **options)
+    request = RunRequest(limits=limits, mode=_mode(mode, given), **given)
     leave(run_and_print(request, dry_run=dry_run, as_json=as_json))
 
 
-def _mode(mode: str | None, options: dict[str, Any]) -> Any:
+def _mode(mode: str | None, given: dict[str, Any]) -> Any:
     """The mode as given, or the one that the other options mean."""
     if mode is not None:
         return mode
-    if options["task_ids"]:
+    if given["task_ids"]:
         return "ids"
-    if options["count"] is not None:
+    if given["count"] is not None:
         return "first_n"
     return "all"

@@ -204,7 +204,7 @@ def group_title(terms: Terms) -> str:
     parts = [
         f"{terms.benchmark}, split {terms.split}, revision {terms.revision[:12]}",
         f"{terms.n_tasks} tasks (set {terms.task_set[:8]})",
-        ", ".join(filter(None, (terms.protocol, *terms.protocols))) or "not judged",
+        ", ".join(dict.fromkeys(filter(None, (terms.protocol, *terms.protocols)))) or "not judged",
     ]
     if terms.evidence_policies != ("harness",):
         parts.append(f"evidence {', '.join(terms.evidence_policies)}")

@@ -1,0 +1,28 @@
+"""Options that several verbs have, and how their values are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+def split_commas(
+    _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    """`--x a,b --x c` as ("a", "b", "c")."""
+    return tuple(part.strip() for text in value for part in text.split(",") if part.strip())
+
+
+experiments = click.option(
+    "--experiments",
+    type=click.Path(path_type=Path),
+    default=Path("experiments"),
+    show_default=True,
+    help="Where runs are kept.",
+)
+as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+as_markdown = click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown.")
+
+positive = click.IntRange(min=1)
+seconds = click.FloatRange(min=0, min_open=True)
