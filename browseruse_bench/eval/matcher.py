@@ -138,7 +138,8 @@ def target_of(value: Value, *, kind: Kind | None = None, tolerance: float = 0) -
 
     Args:
         value: a number or a text that is not blank.
-        kind: number, date or text fix the form; None and list let the value decide.
+        kind: number and date fix the form; None and list let the value decide; text does so
+            only for addresses and for numbers with a unit, and takes the rest as words.
         tolerance: for numbers, absolute and in the value's own unit.
 
     Raises:
@@ -154,15 +155,17 @@ def target_of(value: Value, *, kind: Kind | None = None, tolerance: float = 0) -
         if not (whole := _whole_date(read)):
             raise ValueError(f"'{text}' is not a date")
         return Target("date", text, date=whole)
-    if kind == "text":
-        return _text(read, text)
-    if (quantity := _whole_quantity(read)) and not re.match(r"0[0-9]", text):
+    quantity = _whole_quantity(read)
+    if quantity is not None and (quantity.unit or kind != "text") and not _LEADING_ZERO.match(text):
         return Target("number", text, quantity, Decimal(str(tolerance)))
-    if whole := _whole_date(read):
+    if kind != "text" and (whole := _whole_date(read)):
         return Target("date", text, date=whole)
     if addresses.parse(text) and not re.search(r"\s", text):
         return Target("address", text)
     return _text(read, text)
+
+
+_LEADING_ZERO = re.compile(r"0[0-9]")
 
 
 def _number(read: Read, text: str, tolerance: float) -> Target:
@@ -287,9 +290,7 @@ class _Search:
         )
 
     def _one_of_several(self, target: Target, start: int, end: int) -> bool:
-        either, members = claims.siblings(
-            self.masked, start, end, n_words=len(target.phrase) + 1
-        )
+        either, members = claims.siblings(self.masked, start, end, n_words=len(target.phrase) + 1)
         return bool(either) or len(members) >= claims.GUESSES
 
     @cached_property
@@ -403,7 +404,7 @@ def state(
     Args:
         values: what it must state; at least one.
         answer: the agent's final answer.
-        kind: number, date, text: the form of all values. None: each value decides. list:
+        kind: as in `target_of`. None: each value decides. list:
             each value decides, and extras count against the answer.
         tolerance: for numbers.
 

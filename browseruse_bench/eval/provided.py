@@ -14,8 +14,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from urllib.parse import unquote_plus
 
+from browseruse_bench.eval.dates import agrees
 from browseruse_bench.eval.matcher import Read, Target, places
-from browseruse_bench.eval.wording import normal
+from browseruse_bench.eval.wording import find_phrase, normal, phrase
 from browseruse_bench.records.trace import Call
 
 POINTING = frozenset(
@@ -102,7 +103,7 @@ class Provided:
 
     def first(self, target: Target) -> int | None:
         """The position of the first text with a value; None if the agent never gave it."""
-        found = [position for position, read in self._texts if places(target, read)]
+        found = [position for position, read in self._texts if _gives(read, target)]
         pieced = self._pieced(_bare(target.text))
         return min([*found, *([pieced] if pieced is not None else [])], default=None)
 
@@ -124,6 +125,17 @@ class Provided:
                 return last[1]
             found = joined.find(wanted, found + 1)
         return None
+
+
+def _gives(read: Read, target: Target) -> bool:
+    """Whether a page could make the value from a text: in doubt it could."""
+    if target.form == "address":
+        bare = target.text.partition("://")[2]
+        return next(find_phrase(phrase(bare), read.words), None) is not None
+    if target.date is not None:
+        wanted = target.date.readings
+        return any(agrees(a, b) for date in read.dates for a in wanted for b in date.readings)
+    return bool(places(target, read))
 
 
 def _bare(text: str) -> str:

@@ -161,6 +161,20 @@ def test_words_that_were_typed_are_an_echo(make_trace):
 
 
 @pytest.mark.parametrize(
+    ("value", "text", "shown"),
+    [
+        ("2026-05-03", "05/03/2026", "Flights on Sunday, May 3, 2026"),
+        ("2026-05-03", "2026-05-03", "Flights on 3 May"),
+        ("https://x.test/a", "x.test/a", "Open https://x.test/a now"),
+        ("https://x.test/a", "https://x.test/a", "Open https://x.test/a now"),
+    ],
+)
+def test_a_typed_value_that_the_page_writes_otherwise_is_an_echo(make_trace, value, text, shown):
+    assert why(make_trace(make_trace.page(HOME, shown, type=text)), value) == ECHO
+    assert seen(make_trace(make_trace.page(HOME, shown, click="a")), value).holds
+
+
+@pytest.mark.parametrize(
     "name",
     [
         "evaluate",

@@ -368,3 +368,24 @@ def test_the_public_corner_cases_are_right_bl039(webarena):
     (zero,) = by_id[expected["zero_reference_task"]]
     assert match(zero, "$0.00").holds
     assert not match(zero, "$10.00").holds
+
+
+@pytest.mark.parametrize(
+    ("value", "answer", "right"),
+    [
+        ("60 h", "It lasts 60 hours", True),
+        ("3 years", "a 3-year warranty", True),
+        ("60 h", "60 minutes", False),
+        ("1305", "1,305", True),
+        ("10", "10.5", False),
+        ("007", "7", False),
+        ("https://x.test/a", "https://x.test/a/", True),
+        ("https://x.test/a", "https://x.test/ab", False),
+        ("https://x.test/a", "https://x.test/a/b", False),
+        ("2013-01-05", "2013-01-05", True),
+        ("A320-211", "model A320-211.", True),
+        ("A320-211", "model A320-2110", False),
+    ],
+)
+def test_a_check_for_text_takes_words_addresses_and_units_as_they_are_bl038(value, answer, right):
+    assert state([value], answer, kind="text").holds is right
