@@ -20,7 +20,10 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_MONTHS = ["january", "february", "march", "april", "may", "june", "july", "august", "september", "october", "november", "december"]
+_MONTHS = [
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+]  # fmt: skip
 _MONTH_OF = {name[:n]: i for i, name in enumerate(_MONTHS, 1) for n in (3, len(name))} | {"sept": 9}
 _M = r"(?P<month>" + "|".join(sorted(_MONTH_OF, key=len, reverse=True)) + r")\.?(?![a-z])"
 _D = r"(?P<day>[0-3]?[0-9])(?:st|nd|rd|th)?"
