@@ -38,6 +38,8 @@ MODULES = (
 MEDIAN_MS = 100
 CPU_MS = 10
 N_BUSY = 4
+PACE_MS = 1000
+"""A busy browser loads a page each second: faster than any agent that asks a model."""
 PHASE_ENDS_S = (24.0, 50.0)
 N_LOOKS = 40
 
@@ -48,7 +50,7 @@ def write_pages(folder: Path) -> None:
         module, _ = pydoc.resolve(name)
         html = pydoc.HTMLDoc().page(name, pydoc.HTMLDoc().document(module, name))
         following = MODULES[(place + 1) % len(MODULES)]
-        walk = f"<script>setTimeout(() => location = 'busy-{following}.html', 250)</script>"
+        walk = f"<script>setTimeout(() => location = 'busy-{following}.html', {PACE_MS})</script>"
         (folder / f"{name}.html").write_text(html, encoding="utf-8")
         (folder / f"busy-{name}.html").write_text(html + walk, encoding="utf-8")
 

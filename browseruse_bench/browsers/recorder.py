@@ -108,14 +108,9 @@ class Recorder:
         deadline = _now() + SNAPSHOT_S
         errors: list[str] = []
         tab = await self._choose(target_id, deadline, errors)
-        reading, picture = await self._look(tab, deadline, errors) if tab else (None, None)
-        page = self._page(tab, reading)
-        if reading is not None:
-            page = page.model_copy(update={"document_id": reading["document_id"]})
-        keeping = [self._keep_text(reading)] if reading is not None else []
-        if picture is not None:
-            keeping.append(self._keep("screenshot", picture, "jpg", page.url))
-        observations = await asyncio.gather(*keeping)
+        page, observations = self._page(tab, None), list[Observation]()
+        if tab is not None:
+            page = await self._look(tab, deadline, observations, errors)
         # One after the other: two dialogs may say the same, and then share a file.
         observations += [await self._keep_dialog(dialog) for dialog in self._take_said()]
         return Snapshot(page=page, observations=tuple(observations), errors=tuple(errors))
@@ -196,30 +191,33 @@ class Recorder:
         return str(dialog) if dialog else None
 
     async def _look(
-        self, tab: Tab, deadline: float, errors: list[str]
-    ) -> tuple[dict[str, Any] | None, bytes | None]:
+        self, tab: Tab, deadline: float, observations: list[Observation], errors: list[str]
+    ) -> Page:
+        """Fill in what this tab shows and what could not be seen of it."""
         blocked = self._blocked(tab)
         if blocked or self._cdp.closed:
             errors += [blocked] if blocked else []
-            return None, None
+            return self._page(tab, None)
         shooting = asyncio.create_task(self._shoot(tab, deadline))
-        reading, picture = None, None
+        page, visible = self._page(tab, None), True
         try:
             try:
                 reading = await self._read(tab, deadline)
+                page, visible = self._page(tab, reading), reading["visible"]
+                observations.append(await self._keep_text(reading, page.url))
             except (BrowserError, TimeoutError) as error:
                 errors.append(f"text: {error}")
-            if reading is not None and not reading["visible"]:
+            if not visible:
                 # The browser would give it only after the tab is brought to the front.
                 errors.append("screenshot: the tab is in the background")
-                return reading, None
+                return page
             try:
-                picture = await shooting
+                observations.append(await self._keep("screenshot", await shooting, "jpg", page.url))
             except (BrowserError, TimeoutError) as error:
                 errors.append(f"screenshot: {error}")
         finally:
             shooting.cancel()
-        return reading, picture
+        return page
 
     async def _read(self, tab: Tab, deadline: float) -> dict[str, Any]:
         left = max(0.0, deadline - _now())
@@ -242,7 +240,9 @@ class Recorder:
         tabs = self._tabs.open()
         if tab is None:
             return Page(tabs=tuple(t.url for t in tabs))
-        url, title = tab.url, tab.title
+        url, title, document_id = tab.url, tab.title, None
+        if reading is not None:
+            document_id = reading["document_id"]
         # A page that could not be loaded calls itself chrome-error://chromewebdata/.
         if reading is not None and not reading["url"].startswith("chrome-error:"):
             url, title = reading["url"], reading["title"]
@@ -251,6 +251,7 @@ class Recorder:
             url=url,
             title=title,
             tabs=tuple(url if t.target_id == tab.target_id else t.url for t in tabs),
+            document_id=document_id,
         )
 
     async def _probe(self, tab: Tab, probe: Probe, deadline: float) -> tuple[bytes, str | None]:
@@ -268,13 +269,13 @@ class Recorder:
         except (BrowserError, TimeoutError) as error:
             return b"", str(error)
 
-    async def _keep_text(self, reading: dict[str, Any]) -> Observation:
+    async def _keep_text(self, reading: dict[str, Any], url: str) -> Observation:
         n_chars = reading["n_chars"]
         return await self._keep(
             "text",
             reading["text"].encode("utf-8", "replace"),
             "txt",
-            reading["url"],
+            url,
             n_chars=n_chars if n_chars > MAX_CHARS else None,
         )
 
