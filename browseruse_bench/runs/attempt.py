@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from browseruse_bench.agents.base import Agent, AgentReport, Stopped, Workspace
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
@@ -269,12 +271,18 @@ def _reported(attempt: asyncio.Future[AgentReport]) -> tuple[AgentReport | None,
     if error is not None:
         return None, Outcome(status="agent_error", reason=f"{type(error).__name__}: {error}")
     report = attempt.result()
-    outcome = Outcome(
-        status=report.status,
-        reason=report.reason,
-        answer=report.answer,
-        self_reported_success=report.claimed_success,
-    )
+    try:
+        outcome = Outcome(
+            status=report.status,
+            reason=report.reason,
+            answer=report.answer,
+            self_reported_success=report.claimed_success,
+        )
+    except ValidationError as invalid:
+        problem = invalid.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        reason = f"the agent's report is not well formed: {where}: {problem['msg']}"
+        return None, Outcome(status="agent_error", reason=reason)
     return report, outcome
 
 

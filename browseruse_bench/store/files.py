@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +18,14 @@ _MAX_BYTES = 150
 
 
 def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o644) -> None:
-    """Put `content` at `path` so that a reader sees the old file or the new one, whole."""
+    """Put `content` at `path` so that a reader sees the old file or the new one, whole.
+
+    Half of a surrogate pair, which is no character and which pages and agents can hand in,
+    is written as "?".
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    data = content.encode() if isinstance(content, str) else content
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    data = content.encode(errors="replace") if isinstance(content, str) else content
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
     try:
         with os.fdopen(descriptor, "wb") as file:

@@ -30,7 +30,7 @@ class Journal:
 
     def append(self, entry: dict[str, Any]) -> None:
         """Add one entry; when this returns it is on disk."""
-        self._file.write(canonical_json(entry).encode() + b"\n")
+        self._file.write(canonical_json(entry).encode(errors="replace") + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 

@@ -74,7 +74,8 @@ class TraceFolder:
             raise DataError(problems)
         try:
             trace = Trace.model_validate(read_json(path / "trace.json"))
-            lines = (path / "steps.jsonl").read_text(encoding="utf-8").splitlines()
+            # Bytes: a text would be split at U+2028 and the like, which JSON leaves as they are.
+            lines = (path / "steps.jsonl").read_bytes().splitlines()
             steps = tuple(Step.model_validate_json(line) for line in lines)
         except ValidationError as error:
             raise DataError(f"{path}: not a trace: {error}") from error
