@@ -202,7 +202,7 @@ def _agent(request: RunRequest, benchmark: Benchmark) -> Agent:
     agent_class: type[Agent] = AGENTS.get(request.agent)
     setup = AgentSetup(
         model=request.model,
-        solution_of=benchmark.solution,
+        solution_of=benchmark.solution if benchmark.references.solutions else None,
         solutions_key=benchmark.solutions_key(),
     )
     agent = agent_class(setup)

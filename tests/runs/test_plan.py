@@ -138,6 +138,14 @@ def test_an_agent_that_needs_a_browser_is_not_run_without_one(benchmark, request
         plan(request_of(agent="nop"))
 
 
+def test_the_oracle_is_refused_before_a_browser_starts_where_nothing_can_be_played(
+    benchmark, request_of
+):
+    benchmark("a")
+    with pytest.raises(ConfigError, match="this benchmark has none"):
+        plan(request_of(agent="oracle", browser="local"))
+
+
 def test_a_foreign_browser_cannot_reach_the_sites_and_the_plan_says_so(benchmark, request_of):
     benchmark("a", sites={"shop.test": "my:Site"})
     with pytest.raises(ConfigError, match=r"cannot reach the sites of Small \(shop\.test\)"):
