@@ -4,7 +4,17 @@ from __future__ import annotations
 
 
 def main() -> None:
-    """Run `bubench` and exit with the status of errors.py."""
+    """Run `bubench` and exit with the status of errors.py.
+
+    Modules of the current folder can be named ("module:Attr"), as with `python -m`; whatever
+    is installed comes before them.
+    """
+    import sys
+    from pathlib import Path
+
     from browseruse_bench.cli.root import bubench
 
+    here = str(Path.cwd())
+    if here not in sys.path:
+        sys.path.append(here)
     bubench()

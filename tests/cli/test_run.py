@@ -1,0 +1,68 @@
+"""`bubench run`, as a user types it: without a browser."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from tests.benchmarks.small import put
+
+AGENT = """
+from browseruse_bench.agents.base import Agent, AgentReport
+from browseruse_bench.records.trace import AgentId
+
+class Mine(Agent):
+    name = "mine"
+    needs_browser = False
+
+    def identity(self):
+        return AgentId(name=self.name, version="1")
+
+    async def attempt(self, view, session, limits, sink, workspace):
+        return AgentReport(status="finished", answer="x")
+"""
+RUN = ("run", "--agent", "my_agent:Mine", "--benchmark", "Small", "--browser", "none")
+
+
+@pytest.fixture
+def project(tmp_path):
+    folder = tmp_path / "benchmarks" / "Small"
+    put(folder / "data_info.json", {"split": {"All": "tasks.json"}})
+    rows = [{"task_id": i, "task": f"T {i}.", "expected_result": "x"} for i in ("a", "b")]
+    put(folder / "data" / "tasks.json", rows)
+    (tmp_path / "my_agent.py").write_text(AGENT)
+    return tmp_path
+
+
+def bubench(project, *typed):
+    """The command as it is installed: -P keeps Python from adding the current folder."""
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "browseruse_bench", *typed],
+        cwd=project,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_an_agent_in_a_module_of_the_current_folder_runs(project):
+    done = bubench(project, *RUN)
+    assert done.returncode == 0, done.stderr
+    assert "selected 2 = graded 0 + ungraded 2 (not_judged 2)" in done.stdout
+
+
+def test_progress_that_is_no_terminal_is_plain_lines_with_counts_rate_and_time_left(project):
+    lines = bubench(project, *RUN, "--concurrency", "1").stderr.splitlines()
+    first, second = (line for line in lines if line.startswith("["))
+    assert first.startswith("[1/2] a #1 finished: 0 steps, ")
+    assert "/min, " in first
+    assert second.startswith("[2/2] b #1 finished: 0 steps, ")
+    assert second.endswith("/min, 0 s left")
+
+
+def test_a_dry_run_says_what_would_be_made_and_writes_nothing(project):
+    done = bubench(project, *RUN, "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["to_make"] == [["a", 1], ["b", 1]]
+    assert not (project / "experiments").exists()
