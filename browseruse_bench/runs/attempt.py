@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import tempfile
 import time
 from collections.abc import Generator, Mapping
 from contextlib import AsyncExitStack, contextmanager
@@ -34,6 +33,7 @@ from browseruse_bench.records.trace import (
 )
 from browseruse_bench.runs.recording import RecordingSink
 from browseruse_bench.sites.process import Lease, SitePool
+from browseruse_bench.store.processes import owned_folder
 from browseruse_bench.store.run_folder import RunFolder
 from browseruse_bench.store.trace_folder import freeze, put_evidence
 
@@ -140,15 +140,14 @@ def _workspace(setting: Setting, task: Task, path: Path) -> Generator[tuple[Work
     The temporary folder has a short path of its own: Chromium puts a socket in it, whose
     path the system limits to about 100 bytes.
     """
-    work = Path(tempfile.mkdtemp(prefix="bubench-"))
-    workspace = Workspace(
-        files=path / "files",
-        native=path / "native",
-        scratch=work / "scratch",
-        attachments=work / "attachments",
-        owner=setting.folder.path,
-    )
-    try:
+    with owned_folder(setting.folder.path) as work:
+        workspace = Workspace(
+            files=path / "files",
+            native=path / "native",
+            scratch=work / "scratch",
+            attachments=work / "attachments",
+            owner=setting.folder.path,
+        )
         for folder in (workspace.files, workspace.native, workspace.scratch, workspace.attachments):
             folder.mkdir()
         for attachment in task.attachments:
@@ -159,8 +158,6 @@ def _workspace(setting: Setting, task: Task, path: Path) -> Generator[tuple[Work
         for folder in (workspace.files, workspace.native):
             if not any(folder.iterdir()):
                 folder.rmdir()
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 async def _try(setting: Setting, owed: Owed, path: Path, workspace: Workspace, work: Path) -> _Seen:

@@ -4,7 +4,7 @@ A process that this module starts waits at a gate until what identifies it is on
 `<owner>/processes.jsonl`. If the owner dies before, the gate's other end closes and the
 program never runs; if it dies later, `reap` finds the record, proves from the system's own
 table that what it names is still the same process, and ends it. Nothing is ever found by
-its name.
+its name. Folders that must not stay behind are recorded in the same way (`owned_folder`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import json
 import os
 import shutil
 import signal
+import tempfile
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Literal
@@ -48,7 +49,9 @@ Stream = int | IO[bytes] | None
 
 
 class ProcessEntry(Record):
-    """A line of processes.jsonl: a process was started, or it ended and left nothing."""
+    """A line of processes.jsonl: a process was started (or a folder made), or it ended and left
+    nothing.
+    """
 
     event: Literal["start", "end"]
     id: str
@@ -179,6 +182,32 @@ async def _end(owned: Owned, grace_s: float) -> None:
     for path in owned.entry.removes:
         await asyncio.to_thread(_remove, Path(path))
     _append(owned.owner, ProcessEntry(event="end", id=owned.entry.id))
+
+
+@contextlib.contextmanager
+def owned_folder(owner: Path) -> Generator[Path]:
+    """A new temporary folder with a short path, which goes when the block is left.
+
+    Its record is on disk before it is made, so that `reap` removes it where this process was
+    killed in between.
+
+    Args:
+        owner: folder whose `processes.jsonl` holds the record.
+    """
+    identity, me = uuid.uuid4().hex, look(os.getpid())
+    assert me is not None
+    folder = _removable(Path(tempfile.gettempdir()) / f"bubench-{identity[:8]}")
+    entry = ProcessEntry(
+        event="start", id=identity, kind="folder", boot_id=boot_id(), machine_id=machine_id(),
+        owner_pid=me.pid, owner_start=me.start, removes=(str(folder),),
+    )  # fmt: skip
+    _append(owner, entry)
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        _append(owner, ProcessEntry(event="end", id=identity))
 
 
 def reap(owner: Path) -> tuple[str, ...]:

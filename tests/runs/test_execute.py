@@ -247,6 +247,10 @@ def test_killing_the_harness_at_any_moment_loses_nothing_that_settled(benchmark,
     for entry in entries:
         path = journal.parent / "tasks" / entry["task_id"] / "1" / f"try-{entry['try']}"
         TraceFolder.open(path, entry["trace_key"])
+    records = (journal.parent / "processes.jsonl").read_text().splitlines()
+    folders = [Path(f) for line in records for f in json.loads(line).get("removes", ())]
+    assert len(folders) > 40
+    assert [folder for folder in folders if folder.exists()] == []
 
 
 def test_ctrl_c_keeps_what_settled_and_starts_nothing_more(benchmark, project):

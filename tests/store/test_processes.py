@@ -13,7 +13,7 @@ import pytest
 
 from browseruse_bench.store import processes
 from browseruse_bench.store.process_table import boot_id, look
-from browseruse_bench.store.processes import ProcessEntry, end, reap, spawn
+from browseruse_bench.store.processes import ProcessEntry, end, owned_folder, reap, spawn
 
 SLEEP = ("sleep", "300")
 
@@ -340,3 +340,29 @@ async def test_a_cancelled_spawn_leaves_nothing(tmp_path):
     )
     left = [line for line in commands.stdout.splitlines() if seconds in line and line[0] != "Z"]
     assert left == []
+
+
+def test_a_folder_goes_with_its_block_and_nothing_is_owed(tmp_path):
+    with owned_folder(tmp_path) as folder:
+        (folder / "file").write_text("x")
+        assert reap(tmp_path) == ()
+        assert (folder / "file").exists()
+    assert not folder.exists()
+    assert reap(tmp_path) == ()
+
+
+def test_the_folder_of_a_killed_owner_is_reaped(tmp_path):
+    code = (
+        "import sys, time; from pathlib import Path\n"
+        "from browseruse_bench.store.processes import owned_folder\n"
+        "with owned_folder(Path(sys.argv[1])) as folder:\n"
+        "    print(folder, flush=True); time.sleep(300)\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        folder = Path(owner.stdout.readline().strip())
+        assert folder.is_dir()
+        owner.kill()
+    (line,) = reap(tmp_path)
+    assert line.startswith("folder left by process")
+    assert not folder.exists()
