@@ -23,7 +23,7 @@ def _sites(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...])
 def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> int | None:
     if value == "auto":
         return None
-    if not value.isdigit() or int(value) < 1:
+    if not value.isdecimal() or int(value) < 1:
         raise click.BadParameter(f"'{value}' is neither auto nor a number from 1")
     return int(value)
 
@@ -32,8 +32,14 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
 @click.option("--agent", required=True, help="Name of the agent; see `bubench list`.")
 @click.option("--benchmark", "--data", required=True, help="Name or folder of the benchmark.")
 @click.option("--model", help="Model of the agent, as provider:name.")
-@click.option("--browser", default="local", show_default=True, help="Browser backend.")
-@click.option("--browser-path", type=click.Path(path_type=Path), help="The Chromium to start.")
+@click.option(
+    "--browser", default="local", show_default=True, help="Browser backend; see `bubench list`."
+)
+@click.option(
+    "--browser-path",
+    type=click.Path(path_type=Path),
+    help="The Chromium that --browser local starts.",
+)
 @click.option("--cdp-url", help="Endpoint of --browser cdp.")
 @click.option("--split", help="Split of the benchmark; its default_split if not given.")
 @click.option(

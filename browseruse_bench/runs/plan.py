@@ -14,6 +14,7 @@ from typing import Any, cast
 
 from browseruse_bench.agents import AGENTS
 from browseruse_bench.agents.base import Agent, AgentSetup
+from browseruse_bench.benchmarks.folder import module_exists
 from browseruse_bench.benchmarks.load import Benchmark, load_benchmark
 from browseruse_bench.benchmarks.select import Selected, select
 from browseruse_bench.browsers import BROWSERS
@@ -107,6 +108,9 @@ def plan(request: RunRequest) -> Plan:
         read_storage_state(request.storage_state)
     if request.repeat < 1:
         raise ConfigError(f"--repeat {request.repeat}: must be at least 1")
+    for host, target in request.sites.items():
+        if not module_exists(target.partition(":")[0]):
+            raise ConfigError(f"--site {host}={target}: there is no such module")
     selected = _select(request, benchmark)
     identity = _identity(request, benchmark, agent)
     if identity.sites and not backend.maps_hosts:
@@ -195,6 +199,10 @@ def _backend(request: RunRequest) -> Backend:
     options = BrowserOptions(path=request.browser_path, cdp_url=request.cdp_url)
     if request.browser == "cdp" and request.cdp_url is None:
         raise ConfigError("--browser cdp: give the endpoint, --cdp-url http://host:port")
+    if request.browser in ("local", "none") and request.cdp_url is not None:
+        raise ConfigError(f"--cdp-url belongs to --browser cdp, not to {request.browser}")
+    if request.browser in ("cdp", "none") and request.browser_path is not None:
+        raise ConfigError(f"--browser-path belongs to --browser local, not to {request.browser}")
     return BROWSERS.get(request.browser)(options)
 
 

@@ -125,7 +125,7 @@ def test_a_dry_plan_writes_nothing(benchmark, request_of, project):
 def test_a_stand_in_is_part_of_the_identity_and_fences_the_browser_in(benchmark, request_of):
     benchmark("a")
     without = plan(request_of())
-    planned = plan(request_of(sites={"example.com": "my:Site"}))
+    planned = plan(request_of(sites={"example.com": "tests.runs.doubles:Site"}))
     assert planned.run.run_id != without.run.run_id
     assert planned.run.stand_in_hosts == ("example.com",)
     assert planned.fence
@@ -136,6 +136,23 @@ def test_an_agent_that_needs_a_browser_is_not_run_without_one(benchmark, request
     benchmark("a")
     with pytest.raises(ConfigError, match="needs a browser"):
         plan(request_of(agent="nop"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"sites": {"example.com": "no_such:Site"}}, "--site example.com=no_such:Site"),
+        ({"cdp_url": "http://127.0.0.1:1"}, "--cdp-url belongs to --browser cdp"),
+        ({"browser_path": "/usr/bin/chromium"}, "--browser-path belongs to --browser local"),
+        ({"browser": "cdp"}, "give the endpoint"),
+    ],
+)
+def test_what_would_not_be_used_or_cannot_be_found_is_refused(
+    benchmark, request_of, changes, message
+):
+    benchmark("a")
+    with pytest.raises(ConfigError, match=message):
+        plan(request_of(**changes))
 
 
 def test_the_oracle_is_refused_before_a_browser_starts_where_nothing_can_be_played(
