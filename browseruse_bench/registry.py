@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from browseruse_bench.errors import ConfigError
@@ -24,7 +24,7 @@ class Registry(Mapping[str, str]):
     def __getitem__(self, name: str) -> str:
         return self._table[name]
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[str]:
         return iter(self._table)
 
     def __len__(self) -> int:

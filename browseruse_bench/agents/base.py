@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
@@ -86,7 +86,6 @@ class AgentSetup:
     """Reference solutions by task id; used by the oracle alone, inside the harness."""
     solutions_key: str | None = None
     """Identity of all reference solutions, so that a changed one makes another run."""
-    parameters: dict[str, str] = field(default_factory=dict[str, str])
 
 
 class Agent(ABC):

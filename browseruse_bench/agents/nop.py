@@ -13,7 +13,6 @@ class NopAgent(Agent):
     """Ends at once, without an action and without an answer."""
 
     name = "nop"
-    per_core = 4
 
     def identity(self) -> AgentId:
         return AgentId(name=self.name, version=__version__)

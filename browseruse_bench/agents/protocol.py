@@ -27,7 +27,6 @@ from browseruse_bench.records.base import Record
 from browseruse_bench.records.task import TaskView
 from browseruse_bench.records.trace import Call, OutcomeStatus, Usage
 
-PROTOCOL = 1
 MAX_LINE_BYTES = 64 * 2**20
 
 

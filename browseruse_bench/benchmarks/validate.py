@@ -63,11 +63,6 @@ class Examined:
         return "invalid" if self.problems else "ready"
 
 
-def validate(place: Place) -> tuple[Problem, ...]:
-    """All problems of a benchmark, each with file, index and field; empty if it can be run."""
-    return examine(place).problems
-
-
 def examine(place: Place, only: str | None = None) -> Examined:
     """Read a benchmark folder whole and collect what is wrong; nothing in it is executed.
 

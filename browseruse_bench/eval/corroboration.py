@@ -30,7 +30,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 from urllib.parse import urlsplit
 
@@ -109,11 +108,6 @@ class Evidence:
         if ref not in self._reads:
             self._reads[ref] = Read(self.folder.evidence(ref).decode("utf-8", "replace"))
         return self._reads[ref]
-
-    @cached_property
-    def final(self) -> Step:
-        """The state when the attempt settled."""
-        return self.folder.trace.final
 
     def observations(self, kind: str) -> Iterator[Observation]:
         """What the harness captured of one kind, the latest first."""

@@ -30,8 +30,6 @@ class Progress:
     entry: AttemptEntry
     n_done: int
     """Attempts settled by this command."""
-    n_owed: int
-    """Attempts this command set out to make."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,7 +84,7 @@ async def execute(
                         entry = settled.value
                         n_done += 1
                         statuses[entry.status] = statuses.get(entry.status, 0) + 1
-                        on_settled(Progress(entry=entry, n_done=n_done, n_owed=len(plan.owed)))
+                        on_settled(Progress(entry=entry, n_done=n_done))
         finally:
             await asyncio.shield(sites.close())
     return Executed(statuses=statuses, n_stopped=len(plan.owed) - n_done, reaped=reaped)

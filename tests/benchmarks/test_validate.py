@@ -5,12 +5,12 @@ from hypothesis import strategies as st
 from browseruse_bench.benchmarks.folder import find
 from browseruse_bench.benchmarks.problems import lines
 from browseruse_bench.benchmarks.rows import Reader
-from browseruse_bench.benchmarks.validate import examine, validate
+from browseruse_bench.benchmarks.validate import examine
 from tests.benchmarks.small import TASKS, check, rubric
 
 
 def found(folder):
-    return list(lines(validate(find(str(folder)))))
+    return list(lines(examine(find(str(folder))).problems))
 
 
 def warned(folder):
