@@ -15,6 +15,7 @@ from browseruse_bench.errors import DataError
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.data_info import DataInfo
 from browseruse_bench.records.rubric import (
+    MARKER,
     AnswerCheck,
     Check,
     FileCheck,
@@ -30,9 +31,6 @@ from browseruse_bench.store.files import escaped, read_json
 RUBRICS, SOLUTIONS = "rubrics", "solutions"
 
 _Record = TypeVar("_Record", Rubric, Solution)
-
-_MARKER = "|OR|"
-"""Parts the alternatives of a value (read by `eval.wording.alternatives`)."""
 
 _SEVERAL = re.compile(
     r"\b(?:both|each of|all (?:two|three|four|five|six|seven|eight|nine|ten|\d+))\b", re.IGNORECASE
@@ -161,7 +159,7 @@ def _file_problems(check: FileCheck) -> Iterator[tuple[str, str]]:
 def _answer_problems(check: AnswerCheck) -> Iterator[tuple[str, str]]:
     for field, values in (("values", check.values), ("seen", check.seen or ())):
         for index, value in enumerate(values):
-            if not all(alternative.strip() for alternative in str(value).split(_MARKER)):
+            if not all(alternative.strip() for alternative in str(value).split(MARKER)):
                 yield f"{field}[{index}]", f"{value!r} has an empty alternative, which always holds"
     if check.match in ("number", "date"):
         for index, value in enumerate(check.values):
@@ -186,10 +184,10 @@ def _suspicions(rubric: Rubric, task: Task) -> Iterator[tuple[str, str]]:
     for index, item in enumerate(rubric.items):
         if item.check is not None and not isinstance(item.check, AnswerCheck):
             for field, value in item.check.as_json().items():
-                if _MARKER in canonical_json(value):
+                if MARKER in canonical_json(value):
                     yield (
                         f"items[{index}].check.{field}",
-                        f"item '{item.id}': '{_MARKER}' parts alternatives in answers only; "
+                        f"item '{item.id}': '{MARKER}' parts alternatives in answers only; "
                         "here it is taken literally",
                     )
 

@@ -27,10 +27,10 @@ from browseruse_bench.eval.judges import (
 from browseruse_bench.measure.tally import Reference
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.records.rubric import Rubric
-from browseruse_bench.records.run import AttemptEntry
+from browseruse_bench.records.run import Attempt, AttemptEntry
 from browseruse_bench.records.task import Task
 from browseruse_bench.store.journal import Journal
-from browseruse_bench.store.run_folder import Attempt, RunFolder
+from browseruse_bench.store.run_folder import RunFolder
 from browseruse_bench.store.trace_folder import TraceFolder
 
 

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Iterator
 from typing import NamedTuple
 
-MARKER = "|OR|"
+from browseruse_bench.records.rubric import MARKER
 
 _LOOKS_LIKE = str.maketrans(
     {

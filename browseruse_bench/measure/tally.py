@@ -12,11 +12,9 @@ from browseruse_bench.measure.scoring import score
 from browseruse_bench.records.base import Record
 from browseruse_bench.records.judgement import Judgement, UngradedReason
 from browseruse_bench.records.rubric import Rubric
-from browseruse_bench.records.run import Accounting, AttemptEntry, NotRunReason
+from browseruse_bench.records.run import Accounting, Attempt, AttemptEntry, NotRunReason
 from browseruse_bench.records.score import Score
 
-Attempt = tuple[str, int]
-"""(task id, number of the attempt)."""
 Where = Literal["graded", "ungraded", "infrastructure", "not_run"]
 
 

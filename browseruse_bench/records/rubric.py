@@ -11,6 +11,8 @@ from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from browseruse_bench.records.base import Record
 
 CANARY = re.compile(r"BUB-CANARY-[0-9a-f]{16}")
+MARKER = "|OR|"
+"""Parts the alternatives of a value (read by `eval.wording.alternatives` alone)."""
 
 Value = str | int | float
 

@@ -11,6 +11,8 @@ from browseruse_bench.records.trace import AgentId, Guard, Limits, OutcomeStatus
 
 Mode = Literal["all", "first_n", "sample_n", "ids"]
 NotRunReason = Literal["login", "stopped", "budget", "pending"]
+Attempt = tuple[str, int]
+"""(task id, number of the attempt)."""
 
 
 class Selection(Record):
@@ -76,8 +78,8 @@ class Run(Record):
     started_at: str
 
     @property
-    def wanted(self) -> tuple[tuple[str, int], ...]:
-        """(task_id, attempt) of the union of all selections × repeats, in order."""
+    def wanted(self) -> tuple[Attempt, ...]:
+        """The union of all selections × repeats, in order."""
         repeats: dict[str, int] = {}
         for selection in self.selections:
             for task_id in selection.task_ids:

@@ -11,7 +11,7 @@ from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.eval.evaluate import references
 from browseruse_bench.measure.tally import Figures, Placed, figures, is_mixed, judges, place
 from browseruse_bench.records.base import Record, content_key
-from browseruse_bench.records.run import NotRunReason, Run, RunIdentity, Selection
+from browseruse_bench.records.run import Attempt, NotRunReason, Run, RunIdentity, Selection
 from browseruse_bench.records.task import Task
 from browseruse_bench.records.trace import Guard
 from browseruse_bench.report.render import (
@@ -26,7 +26,7 @@ from browseruse_bench.report.render import (
     with_bounds,
 )
 from browseruse_bench.store.files import write_atomic
-from browseruse_bench.store.run_folder import Attempt, RunFolder
+from browseruse_bench.store.run_folder import RunFolder
 
 
 class AttemptRow(Record):

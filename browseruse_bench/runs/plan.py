@@ -22,7 +22,7 @@ from browseruse_bench.browsers.base import Backend
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.browsers.storage_state import read_storage_state
 from browseruse_bench.errors import ConfigError
-from browseruse_bench.records.run import Machine, Mode, Run, RunIdentity, Selection
+from browseruse_bench.records.run import Attempt, Machine, Mode, Run, RunIdentity, Selection
 from browseruse_bench.records.task import Task
 from browseruse_bench.records.trace import Limits
 from browseruse_bench.runs.attempt import Owed
@@ -84,7 +84,7 @@ class Plan:
     owed: tuple[Owed, ...]
     n_settled: int
     """Attempts of the run that settled earlier and are not made again."""
-    no_login: tuple[tuple[str, int], ...]
+    no_login: tuple[Attempt, ...]
     """Attempts that need a login that was not given."""
     concurrency: int
     per_host: int
@@ -292,14 +292,14 @@ def _grown(earlier: Run | None, selection: Selection) -> tuple[Selection, ...]:
 
 def _owed(
     run: Run, folder: RunFolder, tasks: Mapping[str, Task], logged_in: bool
-) -> tuple[tuple[Owed, ...], int, tuple[tuple[str, int], ...], tuple[str, ...]]:
+) -> tuple[tuple[Owed, ...], int, tuple[Attempt, ...], tuple[str, ...]]:
     """What is still to be made, how much is settled, what needs a login, what is gone.
 
     Infrastructure failures are owed again, as is an attempt at an earlier text of its task.
     """
     settled = folder.attempts()
     owed: list[Owed] = []
-    no_login: list[tuple[str, int]] = []
+    no_login: list[Attempt] = []
     gone: list[str] = []
     n_settled = 0
     for task_id, attempt in run.wanted:

@@ -10,14 +10,11 @@ from pydantic import ValidationError
 
 from browseruse_bench.errors import DataError
 from browseruse_bench.records.judgement import Judgement
-from browseruse_bench.records.run import AttemptEntry, Run, RunIdentity
+from browseruse_bench.records.run import Attempt, AttemptEntry, Run, RunIdentity
 from browseruse_bench.store.files import escaped, read_json, write_json
 from browseruse_bench.store.journal import read_journal
 
 _Line = TypeVar("_Line", AttemptEntry, Judgement)
-
-Attempt = tuple[str, int]
-"""(task id, number of the attempt)."""
 
 
 @dataclass(frozen=True)
