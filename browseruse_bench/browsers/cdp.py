@@ -21,7 +21,7 @@ from browseruse_bench.errors import BrowserError
 EventCallback = Callable[[dict[str, Any], str | None], None]
 """Called with the event's parameters and its session (None for the browser's own events)."""
 
-_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 class CDP:
@@ -56,12 +56,16 @@ class CDP:
                 ping_interval=None,
                 open_timeout=timeout_s,
                 # An HTTP proxy of the environment is for the web, not for this machine.
-                proxy=None if urlsplit(ws_url).hostname in _LOOPBACK else True,
+                proxy=None if urlsplit(ws_url).hostname in LOOPBACK else True,
             )
         except TimeoutError:
-            raise TimeoutError(f"no browser answered at {ws_url} within {timeout_s:g} s") from None
+            place = shown(ws_url)
+            raise TimeoutError(f"no browser answered at {place} within {timeout_s:g} s") from None
         except (OSError, WebSocketException) as error:
-            raise BrowserError(f"cannot connect to the browser at {ws_url}: {error}") from error
+            why = str(error).replace(ws_url, shown(ws_url))
+            raise BrowserError(
+                f"cannot connect to the browser at {shown(ws_url)}: {why}"
+            ) from error
         return cls(socket)
 
     @property
@@ -138,6 +142,13 @@ class CDP:
             for reply in self._pending.values():
                 if not reply.done():
                     reply.set_result({"error": {"message": "the browser's socket closed"}})
+
+
+def shown(url: str) -> str:
+    """The address without what may be a key: user, password, path and query."""
+    parts = urlsplit(url)
+    port = f":{parts.port}" if parts.port else ""
+    return f"{parts.scheme}://{parts.hostname}{port}"
 
 
 def _error_text(error: dict[str, Any]) -> str:

@@ -17,14 +17,13 @@ from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
-from browseruse_bench.browsers.cdp import CDP
+from browseruse_bench.browsers.cdp import CDP, LOOPBACK, shown
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.browsers.pages import close_page, page_size
 from browseruse_bench.browsers.storage_state import apply_storage_state, read_storage_state
 from browseruse_bench.errors import BrowserError, boundary
 from browseruse_bench.records.trace import BrowserId, Guard
 
-_LOOPBACK = {"127.0.0.1", "localhost", "::1"}
 _ASK_S = 10.0
 
 
@@ -89,7 +88,7 @@ class CdpEndpoint(Backend):
         self._open[target_id] = cdp
         stack.callback(self._open.pop, target_id)
         stack.push_async_callback(_clear, cdp, context.id, target_id)
-        if urlsplit(ws_url).hostname in _LOOPBACK:
+        if urlsplit(ws_url).hostname in LOOPBACK:
             request.downloads.mkdir(parents=True, exist_ok=True)
             downloads = {"behavior": "allow", "downloadPath": str(request.downloads), **where}
             await cdp.send("Browser.setDownloadBehavior", downloads)
@@ -117,7 +116,7 @@ def resolve(url: str) -> str:
         raise BrowserError("an endpoint starts with http://, https://, ws:// or wss://")
     version = parts._replace(path=f"{parts.path.rstrip('/')}/json/version").geturl()
     # A proxy of the environment is for the web, not for this machine.
-    proxies = urllib.request.ProxyHandler({} if parts.hostname in _LOOPBACK else None)
+    proxies = urllib.request.ProxyHandler({} if parts.hostname in LOOPBACK else None)
     try:
         with urllib.request.build_opener(proxies).open(version, timeout=_ASK_S) as response:
             ws_url = json.loads(response.read())["webSocketDebuggerUrl"]
@@ -127,13 +126,6 @@ def resolve(url: str) -> str:
     except (ValueError, KeyError, TypeError):
         raise BrowserError("/json/version does not name a browser's socket") from None
     return str(ws_url)
-
-
-def shown(url: str) -> str:
-    """The address without what may be a key: user, password, path and query."""
-    parts = urlsplit(url)
-    port = f":{parts.port}" if parts.port else ""
-    return f"{parts.scheme}://{parts.hostname}{port}"
 
 
 async def _connect(ws_url: str) -> CDP:

@@ -10,6 +10,7 @@ from browseruse_bench.browsers.cdp import CDP
 from browseruse_bench.browsers.endpoint import CdpEndpoint
 from browseruse_bench.browsers.none import NoBrowser
 from browseruse_bench.browsers.options import BrowserOptions
+from browseruse_bench.browsers.recorder import Recorder
 from browseruse_bench.errors import BrowserError
 
 browser = pytest.mark.browser
@@ -167,6 +168,15 @@ async def test_a_key_in_the_address_is_never_shown_BL097(tmp_path, scheme):  # n
     with pytest.raises(BrowserError) as caught:
         async with endpoint(url).open(request(tmp_path)):
             pass
+    assert "127.0.0.1:1" in str(caught.value)
+    assert "planted" not in str(caught.value)
+
+
+async def test_the_recorder_does_not_show_the_key_either_BL097(tmp_path):  # noqa: N802
+    """What it raises goes into the trace."""
+    url = "ws://user:planted-a@127.0.0.1:1/planted-b?token=planted-c"
+    with pytest.raises(BrowserError) as caught:
+        await Recorder.connect(url, tmp_path)
     assert "127.0.0.1:1" in str(caught.value)
     assert "planted" not in str(caught.value)
 
