@@ -25,7 +25,7 @@ sys.path.insert(0, str(FOLDER))
 
 from builder.draft import Draft  # noqa: E402  its folder is not a package of ours
 
-from browseruse_bench.records.rubric import CANARY, Rubric  # noqa: E402
+from browseruse_bench.records.rubric import CANARY, Rubric, release_problems  # noqa: E402
 from browseruse_bench.records.solution import Solution  # noqa: E402
 from browseruse_bench.records.task import Task  # noqa: E402
 from browseruse_bench.store.files import segment_problem, write_atomic  # noqa: E402
@@ -127,13 +127,12 @@ def _check_rubric(rubric: Rubric) -> Iterator[str]:
     for item in rubric.items:
         if item.check is None:
             yield f"item {item.id} has no check"
-        if item.weight.denominator != 1:
-            yield f"item {item.id}: the weight is not an integer"
     for fact in rubric.facts:
-        if fact.how != "site" or not fact.checked_on:
-            yield f"fact {fact.id} is not dated, or not how='site'"
-        if fact.kind == "present" and not (fact.quote and fact.url):
-            yield f"fact {fact.id} has no quote or no url"
+        if fact.how != "site":
+            yield f"fact {fact.id} is not how='site'"
+        if fact.kind == "present" and not fact.url:
+            yield f"fact {fact.id} has no url"
+    yield from release_problems(rubric)
 
 
 def _check_path(draft: Draft, n_steps: int) -> Iterator[str]:
