@@ -39,11 +39,12 @@ def freeze(folder: Path, trace: Trace, steps: Sequence[Step]) -> str:
     manifest = {
         path.relative_to(folder).as_posix(): sha256_file(path)
         for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.is_symlink() and path.name != MANIFEST
+        if path.is_file() and not path.is_symlink() and path != folder / MANIFEST
     }
-    text = canonical_json(manifest)
+    # A file's name may be bytes that are no UTF-8; JSON is read back the same way.
+    text = canonical_json(manifest).encode(errors="surrogatepass")
     write_atomic(folder / MANIFEST, text)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ def _manifest_problems(folder: Path, manifest: dict[str, str]) -> list[str]:
     found = {
         path.relative_to(folder).as_posix()
         for path in folder.rglob("*")
-        if path.is_file() and path.name != MANIFEST
+        if path.is_file() and not path.is_symlink() and path != folder / MANIFEST
     }
     problems = [
         f"{folder}/{name}: is not in the manifest" for name in sorted(found - set(manifest))
@@ -113,4 +114,7 @@ def _manifest_problems(folder: Path, manifest: dict[str, str]) -> list[str]:
             problems.append(f"{path}: missing")
         elif sha256_file(path) != expected:
             problems.append(f"{path}: changed since the trace was frozen")
+        elif name.startswith("evidence/") and path.stem != expected:
+            # What an agent wrote over while its attempt went on was frozen as it was then.
+            problems.append(f"{path}: changed since the harness stored it")
     return problems
