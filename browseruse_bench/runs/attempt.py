@@ -5,19 +5,19 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Awaitable, Generator, Mapping
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from browseruse_bench.agents.base import Agent, AgentReport, Stopped, Workspace
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
 from browseruse_bench.browsers.recorder import Recorder
-from browseruse_bench.errors import BenchError, BrowserError, SiteError
+from browseruse_bench.errors import AgentError, BenchError, BrowserError, SiteError
 from browseruse_bench.records.data_info import Probe
 from browseruse_bench.records.rubric import ProbeCheck, Rubric, StateCheck
 from browseruse_bench.records.run import AttemptEntry, Run
@@ -116,6 +116,8 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
     )
     trace_key = await asyncio.to_thread(freeze, path, trace, seen.steps)
     costs = [usage.cost_usd for usage in trace.usage]
+    if trace.agent.model is not None and not costs:
+        costs = [None]  # a model was asked, and nobody said for how much
     return AttemptEntry.model_validate(
         {
             "task_id": task.task_id,
@@ -156,8 +158,22 @@ def _workspace(setting: Setting, task: Task, path: Path) -> Generator[tuple[Work
             shutil.copyfile(setting.benchmark.path / "data" / attachment.name, target)
         yield workspace, work
         for folder in (workspace.files, workspace.native):
-            if not any(folder.iterdir()):
-                folder.rmdir()
+            _tidy(folder)
+
+
+def _tidy(folder: Path) -> None:
+    """Leave what can be frozen: files and folders, no links and pipes, no empty folder.
+
+    The agent may have removed the folder, or put anything else in its place.
+    """
+    if folder.is_symlink() or not folder.is_dir():
+        folder.unlink(missing_ok=True)
+        return
+    for path in list(folder.rglob("*")):
+        if path.is_symlink() or not (path.is_dir() or path.is_file()):
+            path.unlink()
+    if not any(folder.iterdir()):
+        folder.rmdir()
 
 
 async def _try(setting: Setting, owed: Owed, path: Path, workspace: Workspace, work: Path) -> _Seen:
@@ -231,7 +247,7 @@ async def _supervised(
     """Let the agent work until it ends, reaches a limit, falls silent or loses its browser."""
     limits = setting.run.identity.limits
     attempt = asyncio.ensure_future(
-        setting.agent.attempt(owed.task.view, session, limits, sink, workspace)
+        _attempted(setting.agent.attempt(owed.task.view, session, limits, sink, workspace))
     )
     try:
         while not attempt.done():
@@ -259,7 +275,17 @@ async def _supervised(
             await asyncio.wait({attempt}, timeout=GRACE_S)
 
 
+async def _attempted(attempt: Awaitable[AgentReport]) -> AgentReport:
+    """What the agent reports; its exits are errors of its own, and end nothing but itself."""
+    try:
+        return await attempt
+    except (SystemExit, KeyboardInterrupt) as error:
+        raise AgentError(f"{type(error).__name__}: {error}") from error
+
+
 def _reported(attempt: asyncio.Future[AgentReport]) -> tuple[AgentReport | None, Outcome]:
+    if attempt.cancelled():
+        return None, Outcome(status="agent_error", reason="the agent cancelled itself")
     error = attempt.exception()
     if isinstance(error, Stopped):
         return None, Outcome(status=error.status)
@@ -268,7 +294,16 @@ def _reported(attempt: asyncio.Future[AgentReport]) -> tuple[AgentReport | None,
     if error is not None:
         return None, Outcome(status="agent_error", reason=f"{type(error).__name__}: {error}")
     report = attempt.result()
+    if not isinstance(report, AgentReport):  # pyright: ignore[reportUnnecessaryIsInstance]
+        reason = f"the agent's report is not an AgentReport but {type(report).__name__}"
+        return None, Outcome(status="agent_error", reason=reason)
+    if report.status == "infrastructure":
+        # It would be owed again: that is for the harness alone to say.
+        reason = f"the agent reported a failure of the infrastructure: {report.reason}"
+        return report, Outcome(status="agent_error", reason=reason.removesuffix(": "))
     try:
+        TypeAdapter(tuple[Usage, ...]).validate_python(report.usage)
+        TypeAdapter(tuple[str, ...]).validate_python(report.errors)
         outcome = Outcome(
             status=report.status,
             reason=report.reason,
@@ -330,7 +365,7 @@ class _Evidence:
         return [
             Observation(
                 kind="download",
-                ref=put_evidence(self.path, file.read_bytes(), file.suffix.lstrip(".") or "bin"),
+                ref=put_evidence(self.path, file.read_bytes(), file.suffix[1:21] or "bin"),
                 name=file.name,
             )
             for file in whole
