@@ -93,6 +93,19 @@ async def test_a_session_is_a_browser_with_one_blank_page_of_the_wanted_size(bac
     assert not backend.alive(session)
 
 
+@pytest.mark.parametrize(("user", "off"), [(0, True), (1000, False)])
+async def test_the_sandbox_is_off_for_root_and_for_nobody_else(tmp_path, monkeypatch, user, off):
+    program = tmp_path / "chromium"
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    with pytest.raises(BrowserError, match="ended with status 1"):
+        async with LocalChromium(BrowserOptions(path=program)).open(request(tmp_path)):
+            pass
+    record = json.loads((tmp_path / "processes.jsonl").read_text().splitlines()[0])
+    assert ("--no-sandbox" in record["argv"]) is off
+
+
 @browser
 async def test_nothing_is_left_when_the_block_is_left(backend, tmp_path):
     async with backend.open(request(tmp_path)) as session:

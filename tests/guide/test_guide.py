@@ -206,12 +206,18 @@ def test_the_edited_copy_still_lists_every_benchmark(edited_copy):
     } <= names  # fmt: skip
 
 
-@pytest.mark.parametrize("command", ["run --mode first_n --count 3", "eval"])
-def test_browser_use_is_not_there_yet_and_says_so(own_project, command):
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("run --mode first_n --count 3", "agent 'browser-use' comes with a later release"),
+        ("eval", "no run below experiments fits --benchmark YourBenchmark --split All"),
+    ],
+)
+def test_browser_use_is_not_there_yet_and_says_so(own_project, command, said):
     verb, _, rest = command.partition(" ")
     done = bubench(f"{verb} --agent browser-use --benchmark YourBenchmark {rest}", own_project)
     assert done.returncode == 2
-    assert done.stderr.startswith("bubench: ")
+    assert done.stderr.startswith(f"bubench: {said}")
     assert not (own_project / "experiments").exists()
 
 
