@@ -127,12 +127,13 @@ class _Teller:
         self.n_done = progress.n_done
         entry = progress.entry
         what = f"{entry.task_id} #{entry.attempt} {entry.status}"
+        rate = self.n_done / max(time.monotonic() - self._start, 1e-9)
         if self._bar is not None:
             from rich.markup import escape
 
-            self._bar.update(self._bar.task_ids[0], completed=self.n_done, description=escape(what))
+            text = escape(f"{rate * 60:.1f}/min {what}")
+            self._bar.update(self._bar.task_ids[0], completed=self.n_done, description=text)
             return
-        rate = self.n_done / max(time.monotonic() - self._start, 1e-9)
         left_s = (self._n_owed - self.n_done) / rate
         reason = f" ({entry.reason})" if entry.reason else ""
         click.echo(

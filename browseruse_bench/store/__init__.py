@@ -1,1 +1,1 @@
-"""Files on disk: whole or not there, never overwritten by accident, free of secrets."""
+"""Files on disk: whole or not there, never overwritten by accident, and no process left behind."""
