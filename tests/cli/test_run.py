@@ -66,3 +66,57 @@ def test_a_dry_run_says_what_would_be_made_and_writes_nothing(project):
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["to_make"] == [["a", 1], ["b", 1]]
     assert not (project / "experiments").exists()
+
+
+SITE = """
+import http.server
+import threading
+
+from browseruse_bench.sites.base import Site
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b"<h1>The stand-in's own heading</h1>"
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+class Example(Site):
+    stateful = False
+
+    def start(self, directory, seed):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return "127.0.0.1", self.server.server_port
+
+    def stop(self):
+        self.server.shutdown()
+"""
+
+
+@pytest.mark.browser
+def test_a_site_of_ones_own_stands_in_for_a_public_host_and_the_run_says_so(project):
+    (project / "my_site.py").write_text(SITE)
+    path = [
+        {"navigate": "http://example.com/"},
+        {"extract": {"css": "h1", "as": "heading"}},
+        {"done": "{heading}"},
+    ]
+    put(project / "benchmarks" / "Small" / "solutions" / "a.json", path)
+    run = ("--agent", "oracle", "--benchmark", "Small")
+    site = ("--site", "example.com=my_site:Example")
+    done = bubench(project, "run", *run, *site, "--task-ids", "a")
+    assert done.returncode == 0, done.stderr
+    assert "stand-in for example.com: never ranked with live runs" in done.stderr
+    (trace,) = project.glob("experiments/Small/All/oracle/*/*/tasks/a/1/try-1/trace.json")
+    told = json.loads(trace.read_text())
+    assert told["outcome"]["answer"] == "The stand-in's own heading"
+    assert (told["stand_in"], told["sites"]) == (True, {"example.com": "my_site:Example"})
+    assert bubench(project, "eval", *run, "--run-id", trace.parents[4].name).returncode == 0
+    assert "stand-in sites" in bubench(project, "leaderboard").stdout
