@@ -16,7 +16,7 @@ from browseruse_bench.errors import IncompleteError
 from browseruse_bench.eval.evaluate import Judged, evaluate_run
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.records.run import Run
-from browseruse_bench.report.find import find_run
+from browseruse_bench.report.find import agent_name, find_run
 from browseruse_bench.report.render import Table, clean, counts, show, with_bounds
 from browseruse_bench.report.summary import Summary, report_run
 from browseruse_bench.store.run_folder import RunFolder
@@ -51,7 +51,7 @@ def judge_and_print(
         experiments,
         benchmark=loaded.name,
         split=loaded.split,
-        agent=agent,
+        agent=agent_name(agent),
         model=model,
         run_id=run_id,
     )

@@ -35,14 +35,14 @@ def command(
     import json
 
     from browseruse_bench.cli.judging import refuse_incomplete, which
-    from browseruse_bench.report.find import benchmark_name, benchmark_of, open_run
+    from browseruse_bench.report.find import agent_name, benchmark_name, benchmark_of, open_run
     from browseruse_bench.report.render import show
     from browseruse_bench.report.summary import markdown, report_run, tables
 
     folder, found = open_run(
         experiments,
         run,
-        agent=agent,
+        agent=agent_name(agent),
         benchmark=benchmark_name(benchmark),
         split=split,
         model=model,

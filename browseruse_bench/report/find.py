@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from browseruse_bench.agents import AGENTS
 from browseruse_bench.benchmarks.folder import find
 from browseruse_bench.benchmarks.load import Benchmark, load_benchmark
 from browseruse_bench.errors import ConfigError, DataError
@@ -123,6 +124,16 @@ def benchmark_name(name_or_path: str | None) -> str | None:
         return find(name_or_path).name
     except ConfigError:
         return name_or_path
+
+
+def agent_name(agent: str | None) -> str | None:
+    """The name that runs of an agent are kept under; it may be given as "module:Class"."""
+    if agent is None or ":" not in agent:
+        return agent
+    try:
+        return str(getattr(AGENTS.get(agent), "name", agent))
+    except ConfigError:
+        return agent
 
 
 def open_run(

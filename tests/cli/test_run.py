@@ -52,6 +52,15 @@ def test_an_agent_in_a_module_of_the_current_folder_runs(project):
     assert "selected 2 = graded 0 + ungraded 2 (not_judged 2)" in done.stdout
 
 
+def test_eval_and_report_take_the_agent_as_it_was_typed_for_the_run(project):
+    bubench(project, *RUN)
+    typed = ("--agent", "my_agent:Mine", "--benchmark", "Small")
+    judged = bubench(project, "eval", *typed)
+    assert judged.returncode == 0, judged.stderr
+    assert "selected 2 = graded 2" in judged.stdout
+    assert bubench(project, "report", *typed).returncode == 0
+
+
 def test_progress_that_is_no_terminal_is_plain_lines_with_counts_rate_and_time_left(project):
     lines = bubench(project, *RUN, "--concurrency", "1").stderr.splitlines()
     first, second = (line for line in lines if line.startswith("["))
