@@ -7,12 +7,14 @@ import json
 import signal
 import sys
 import time
+from collections import Counter
 from typing import Any
 
 import click
 
 from browseruse_bench.cli.loop import run_loop
 from browseruse_bench.records.run import Accounting
+from browseruse_bench.records.trace import OutcomeStatus
 from browseruse_bench.report.summary import report_run
 from browseruse_bench.runs.execute import Executed, Progress, execute
 from browseruse_bench.runs.plan import Plan, RunRequest, plan
@@ -83,7 +85,8 @@ async def _until_stopped(planned: Plan, teller: _Teller) -> Executed:
     except asyncio.CancelledError:
         if not stop.is_set():
             raise
-        return Executed(statuses={}, n_stopped=len(planned.owed) - teller.n_done, reaped=())
+        n_stopped = len(planned.owed) - teller.n_done
+        return Executed(statuses=dict(teller.statuses), n_stopped=n_stopped, reaped=())
 
 
 class _Teller:
@@ -91,6 +94,7 @@ class _Teller:
 
     def __init__(self, n_owed: int) -> None:
         self.n_done = 0
+        self.statuses: Counter[OutcomeStatus] = Counter()
         self._n_owed = n_owed
         self._start = time.monotonic()
         self._bar: Any = None
@@ -126,6 +130,7 @@ class _Teller:
         """Tell of one settled attempt."""
         self.n_done = progress.n_done
         entry = progress.entry
+        self.statuses[entry.status] += 1
         what = f"{entry.task_id} #{entry.attempt} {entry.status}"
         rate = self.n_done / max(time.monotonic() - self._start, 1e-9)
         if self._bar is not None:

@@ -253,6 +253,25 @@ def test_killing_the_harness_at_any_moment_loses_nothing_that_settled(benchmark,
     assert [folder for folder in folders if folder.exists()] == []
 
 
+def test_a_second_ctrl_c_ends_what_runs_and_still_tells_what_settled(benchmark, project):
+    benchmark("a", "hang", "b")
+    command = [*COMMAND, "--concurrency", "1", "--json"]
+    process = subprocess.Popen(
+        command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    while (line := process.stderr.readline()) and not line.startswith("[1/3]"):
+        pass
+    process.send_signal(signal.SIGINT)
+    while (line := process.stderr.readline()) and "nothing further starts" not in line:
+        pass
+    process.send_signal(signal.SIGINT)
+    output, _ = process.communicate(timeout=20)
+    assert process.returncode == 130
+    told = json.loads(output)
+    assert told["statuses"] == {"finished": 1}
+    assert told["accounting"]["not_run"] == {"stopped": 2}
+
+
 def test_ctrl_c_keeps_what_settled_and_starts_nothing_more(benchmark, project):
     """peers: Ctrl-C still launches the rest."""
     benchmark(*["slow"] * 30)
