@@ -78,7 +78,7 @@ async def execute(
                 async def work(owed: Owed) -> AttemptEntry:
                     return await _with_retries(setting, owed, journal, plan.retries, stop)
 
-                settling = carrier.map(work, plan.owed, capacity=_capacity(plan), stop=stop)
+                settling = carrier.map(work, plan.owed, capacity=capacity_of(plan), stop=stop)
                 async with aclosing(settling):
                     async for settled in settling:
                         entry = settled.value
@@ -134,7 +134,8 @@ def _next_try(attempts: Path) -> int:
     return max(numbers, default=0) + 1
 
 
-def _capacity(plan: Plan) -> Capacity[Owed]:
+def capacity_of(plan: Plan) -> Capacity[Owed]:
+    """The limits of a plan: slots, and places at each public website."""
     sites = plan.run.identity.sites
 
     def host_of(owed: Owed) -> str | None:

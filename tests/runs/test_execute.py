@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from browseruse_bench.errors import ConfigError, DataError
-from browseruse_bench.runs.execute import execute
+from browseruse_bench.runs.execute import capacity_of, execute
 from browseruse_bench.runs.plan import plan
 from browseruse_bench.store.trace_folder import TraceFolder
 from tests.runs.doubles import told
@@ -168,6 +168,23 @@ def test_only_infrastructure_failures_are_owed_again(benchmark, carry_out, reque
     assert [o.task.task_id for o in again.owed] == ["t1", "t2"]
     carry_out(**settings)
     assert set(statuses(planned).values()) == {"finished", "agent_error"}
+
+
+def test_attempts_at_one_public_website_have_places_and_those_at_a_site_have_no_limit(
+    benchmark, request_of
+):
+    places = {
+        "https://www.example.com/a": "www.example.com",
+        "example.com": "example.com",
+        "http://shop.test/": None,
+        None: None,
+    }
+    rows = [{"task_id": f"t{n}", "task": "a", "website": w} for n, w in enumerate(places)]
+    benchmark(*rows)
+    planned = plan(request_of(sites={"shop.test": "tests.runs.doubles:Site"}, per_host=3))
+    limits = capacity_of(planned)
+    assert [limits.host_of(owed) for owed in planned.owed] == list(places.values())
+    assert (limits.per_host, limits.slots) == (3, 2)
 
 
 def test_a_torn_last_line_is_owed_again_and_its_files_are_not_overwritten(
