@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal, Self
 
 from pydantic import Field, model_validator
 
 from browseruse_bench.records.base import Record, content_key
-from browseruse_bench.records.trace import AgentId, Guard, Limits, OutcomeStatus
+from browseruse_bench.records.trace import AgentId, Guard, Limits, OutcomeStatus, Usage
 
 Mode = Literal["all", "first_n", "sample_n", "ids"]
 NotRunReason = Literal["login", "stopped", "budget", "pending"]
@@ -87,6 +88,26 @@ class Run(Record):
         return tuple((t, n) for t, k in repeats.items() for n in range(1, k + 1))
 
 
+class Tokens(Record):
+    """Tokens by kind, over all models that were asked."""
+
+    uncached: int = Field(default=0, ge=0)
+    cached: int = Field(default=0, ge=0)
+    reasoning: int = Field(default=0, ge=0)
+    output: int = Field(default=0, ge=0)
+
+    @classmethod
+    def of(cls, usages: Iterable[Usage]) -> Tokens:
+        """The sums over these usages."""
+        given = tuple(usages)
+        return cls(
+            uncached=sum(usage.uncached_tokens for usage in given),
+            cached=sum(usage.cached_tokens for usage in given),
+            reasoning=sum(usage.reasoning_tokens for usage in given),
+            output=sum(usage.output_tokens for usage in given),
+        )
+
+
 class AttemptEntry(Record):
     """One line of attempts.jsonl: how one attempt settled. The newest line of an attempt
     counts; `infrastructure` is owed again.
@@ -102,6 +123,8 @@ class AttemptEntry(Record):
     n_steps: int = Field(ge=0)
     wall_s: float = Field(ge=0)
     cost_usd: float | None = None
+    """None: unknown."""
+    tokens: Tokens | None = None
     """None: unknown."""
     at: str
 

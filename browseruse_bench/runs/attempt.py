@@ -20,7 +20,7 @@ from browseruse_bench.browsers.recorder import Recorder
 from browseruse_bench.errors import AgentError, BenchError, BrowserError, SiteError
 from browseruse_bench.records.data_info import Probe
 from browseruse_bench.records.rubric import ProbeCheck, Rubric, StateCheck
-from browseruse_bench.records.run import AttemptEntry, Run
+from browseruse_bench.records.run import AttemptEntry, Run, Tokens
 from browseruse_bench.records.task import Task
 from browseruse_bench.records.trace import (
     BrowserId,
@@ -130,6 +130,7 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
             "n_steps": trace.n_steps,
             "wall_s": trace.wall_s,
             "cost_usd": None if None in costs else sum(c for c in costs if c is not None),
+            "tokens": Tokens.of(trace.usage) if trace.usage or not costs else None,
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
     )
