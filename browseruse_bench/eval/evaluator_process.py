@@ -242,7 +242,9 @@ def reply_problem(value: dict[str, Any]) -> str | None:
     label, score = value["predicted_label"], value["score"]
     if not isinstance(label, int) or label not in (0, 1):
         return f"predicted_label: {json.dumps(label)[:80]} is not 0 or 1"
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+    if isinstance(score, bool) or not isinstance(score, int | float):
+        return f"score: {json.dumps(score)[:80]} is not a number"
+    if isinstance(score, float) and not math.isfinite(score):
         return f"score: {json.dumps(score)[:80]} is not a number"
     if not 0 <= score <= 100:
         return f"score: {json.dumps(score)[:80]} is not within 0..100"

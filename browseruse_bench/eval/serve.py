@@ -52,9 +52,13 @@ def main(target: str, fallback: str | None) -> None:
     _say(replies, {"ready": ready})
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(requests_in, requests), daemon=True).start()
+    own = os.getpid()
     while True:
         request = requests.get()
-        _say(replies, {"n": request["n"], **reply(evaluator, request)})
+        answer = reply(evaluator, request)
+        if os.getpid() != own:
+            os._exit(0)  # a process that the evaluator forked, and let come back here
+        _say(replies, {"n": request["n"], **answer})
 
 
 def _private_descriptors() -> tuple[BinaryIO, BinaryIO]:

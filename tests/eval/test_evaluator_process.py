@@ -165,6 +165,7 @@ async def test_an_evaluator_that_hangs_does_not_outlive_a_killed_parent(tmp_path
         '{"predicted_label": 1, "score": float("nan")}',
         '{"predicted_label": 1, "score": float("inf")}',
         '{"predicted_label": 1, "score": 600}',
+        '{"predicted_label": 1, "score": 10**400}',
         '{"predicted_label": 1, "score": -1}',
         '{"predicted_label": 1, "score": 70, "evaluation_details": "text"}',
     ],
@@ -174,6 +175,18 @@ async def test_a_malformed_result_is_ungraded_never_zero(held, returned):
     verdict = await held(evaluator(f"return {returned}")).evaluate("t", result())
     assert (verdict.reason, verdict.score, verdict.label) == ("evaluator_error", None, None)
     assert verdict.message
+
+
+async def test_a_forked_process_that_comes_back_never_answers_for_its_parent(held):
+    body = """
+if os.fork() == 0:
+    return {"predicted_label": 1, "score": 99}
+os.wait()
+return {"predicted_label": 0, "score": 1}
+"""
+    process = held("import os\n" + evaluator(body))
+    for _ in range(2):
+        assert (await process.evaluate("t", result())).score == 1
 
 
 @pytest.mark.parametrize("score", [0, 100, 0.5])
