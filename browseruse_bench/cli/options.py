@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,5 +25,18 @@ experiments = click.option(
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 as_markdown = click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown.")
 
+
+class _Seconds(click.FloatRange):
+    """A time above 0; `nan` and `inf`, which every comparison lets through, are none."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        number = super().convert(value, param, ctx)
+        if not 0 < number < float("inf"):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return number
+
+
 positive = click.IntRange(min=1)
-seconds = click.FloatRange(min=0, min_open=True)
+seconds = _Seconds(min=0, min_open=True)

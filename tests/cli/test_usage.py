@@ -24,6 +24,8 @@ WRONG = [
     ((*RUN, "--mode", "firstn"), "firstn"),
     ((*RUN, "--mode", "first_n", "--count", "-1"), "-1"),
     ((*RUN, "--mode", "first_n", "--count", "three"), "three"),
+    ((*RUN, "--timeout", "nan"), "--timeout"),
+    ((*RUN, "--step-timeout", "inf"), "--step-timeout"),
     ((*RUN, "--concurrency", "0"), "concurrency"),
     ((*RUN, "--concurrency", "\u00b2"), "concurrency"),
     ((*RUN, "--cdp-url", "http://127.0.0.1:1"), "--browser cdp"),
