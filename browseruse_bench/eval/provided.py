@@ -83,16 +83,30 @@ class Provided:
         """Start with nothing."""
         self._texts: list[tuple[int, Read]] = []
         self._pieces: list[tuple[int, str]] = []
+        self._chunks: list[tuple[int, str]] = []
+        self._by_key = False
 
     def add_call(self, position: int, call: Call) -> None:
         """Take the texts of a call."""
         if call.name in POINTING:
+            self._by_key = False
             return
         typing = _TYPING.search(_name(call)) is not None
         for text in strings(call.arguments):
             self.add_text(position, text)
             if typing and (len(text) == 1 or not re.fullmatch(r"[A-Z][A-Za-z]+[0-9]*", text)):
                 self._pieces.append((position, _bare(text)))
+                self._add_chunk(position, text)
+            else:
+                self._by_key = False  # Home, an arrow: what follows may stand elsewhere
+
+    def _add_chunk(self, position: int, text: str) -> None:
+        """Note what was typed in one go: a whole text, or keys one after the other."""
+        bare = _bare(text)
+        if len(text) == 1 and self._by_key:
+            bare = self._chunks.pop()[1] + bare
+        self._chunks.append((position, bare))
+        self._by_key = len(text) == 1
 
     def add_text(self, position: int, text: str) -> None:
         """Take one text, as it is and with its escapes decoded."""
@@ -104,8 +118,26 @@ class Provided:
     def first(self, target: Target) -> int | None:
         """The position of the first text with a value; None if the agent never gave it."""
         found = [position for position, read in self._texts if _gives(read, target)]
-        pieced = self._pieced(_bare(target.text))
-        return min([*found, *([pieced] if pieced is not None else [])], default=None)
+        bare = _bare(target.text)
+        made = (self._pieced(bare), self._assembled(bare))
+        return min([*found, *(position for position in made if position is not None)], default=None)
+
+    def _assembled(self, wanted: str) -> int | None:
+        """Where the last chunk came of those that a value can be put together from.
+
+        In whatever order: the cursor may have been anywhere. Chunks of one character are left
+        out, because of them almost anything can be put together.
+        """
+        chunks = [(at, t) for at, t in self._chunks if 1 < len(t) < len(wanted) and t in wanted]
+        reached = {0: 0}
+        for start in range(len(wanted)):
+            if start not in reached:
+                continue
+            for at, text in chunks:
+                if wanted.startswith(text, start):
+                    end = start + len(text)
+                    reached[end] = min(reached.get(end, at), max(reached[start], at))
+        return reached.get(len(wanted)) if wanted else None
 
     def _pieced(self, wanted: str) -> int | None:
         """Where a value was complete that was typed in several pieces."""

@@ -145,6 +145,30 @@ def test_a_later_page_that_remembers_the_typed_text_proves_nothing(make_trace):
     assert why(folder) == ECHO
 
 
+@pytest.mark.parametrize(
+    "keys", [["99", "Home", "12"], ["9", "9", "Home", "1", "2"], ["99", "ArrowLeft", "Home", "12"]]
+)
+def test_text_that_was_typed_from_its_end_is_an_echo_too(make_trace, keys):
+    page = make_trace.page
+    steps = [page(HOME, "Search", key=key) for key in keys]
+    folder = make_trace(
+        page(HOME, "Search", navigate=HOME),
+        *steps,
+        page(HOME + "found", "Results for 1299", key="Enter"),
+    )
+    assert why(folder) == ECHO
+
+
+def test_a_value_is_seen_although_parts_of_it_were_typed_elsewhere(make_trace):
+    page = make_trace.page
+    folder = make_trace(
+        page(HOME, "Search", navigate=HOME),
+        page(HOME, "Search", key="99"),
+        page(HOME + "found", "1299", key="Enter"),
+    )
+    assert seen(folder).holds
+
+
 @pytest.mark.parametrize("pieces", [["1", "2", "9", "9"], ["12", "99"], ["12", "9", "9"]])
 def test_text_that_was_typed_in_pieces_is_an_echo_too(make_trace, pieces):
     page = make_trace.page
