@@ -3,8 +3,8 @@
 A page that shows what was typed into it proves nothing about the world. The texts of an agent
 are all text arguments of its calls (typed text, addresses with their parameters, the source of
 its scripts), apart from calls that only read or point (`POINTING`), and the text of its files
-once it uploads. Percent escapes are decoded, and text that was typed in several pieces, down
-to single keys, is put together.
+once it uploads; of numbers, those that were typed. Percent escapes are decoded, and text that
+was typed in several pieces, down to single keys, is put together, in whatever order.
 """
 
 from __future__ import annotations
@@ -76,6 +76,21 @@ def strings(value: Any) -> Iterator[str]:
             yield from strings(inner)
 
 
+_CONTENT = re.compile("text|value|content|query|input|key|option|term|number|amount|quantity")
+
+
+def _typed_numbers(value: Any, name: str = "") -> Iterator[str]:
+    """The numbers in a typing call that are what was typed; an index of an element is none."""
+    if isinstance(value, dict):
+        for key, inner in cast("dict[str, Any]", value).items():
+            yield from _typed_numbers(inner, key)
+    elif isinstance(value, (list, tuple)):
+        for inner in cast("Sequence[Any]", value):
+            yield from _typed_numbers(inner, name)
+    elif isinstance(value, (int, float)) and value is not True and value is not False:
+        yield from (str(value),) if _CONTENT.search(name.casefold()) else ()
+
+
 class Provided:
     """The agent's texts in order; each has the position of the event that it came with."""
 
@@ -92,7 +107,8 @@ class Provided:
             self._by_key = False
             return
         typing = _TYPING.search(_name(call)) is not None
-        for text in strings(call.arguments):
+        numbers = _typed_numbers(call.arguments) if typing else ()
+        for text in (*strings(call.arguments), *numbers):
             self.add_text(position, text)
             if typing and (len(text) == 1 or not re.fullmatch(r"[A-Z][A-Za-z]+[0-9]*", text)):
                 self._pieces.append((position, _bare(text)))

@@ -125,6 +125,8 @@ def typed(page, **how):
     [
         {"type": {"into": {"css": "#q"}, "text": "1299"}},
         {"input_text": {"index": 3, "text": "1,299"}},
+        {"input_text": {"index": 3, "text": 1299}},
+        {"fill": {"fields": [{"value": 1299.0}]}},
         {"input_text": {"index": 3, "text": "kettle 1299 cheap"}},
         {"fill": {"fields": [{"value": "$1299"}]}},
         {"navigate": HOME + "search?q=1299"},
@@ -157,6 +159,15 @@ def test_text_that_was_typed_from_its_end_is_an_echo_too(make_trace, keys):
         page(HOME + "found", "Results for 1299", key="Enter"),
     )
     assert why(folder) == ECHO
+
+
+def test_the_index_of_a_field_is_not_what_was_typed_into_it(make_trace):
+    page = make_trace.page
+    folder = make_trace(
+        page(HOME, "Search", navigate=HOME),
+        page(HOME + "found", "1299", input_text={"index": 1299, "text": "kettle"}),
+    )
+    assert seen(folder).holds
 
 
 def test_a_value_is_seen_although_parts_of_it_were_typed_elsewhere(make_trace):
