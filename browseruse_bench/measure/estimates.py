@@ -70,17 +70,27 @@ def by_task(placed: Sequence[Placed]) -> tuple[dict[str, list[float]], dict[str,
 
 def estimates(placed: Sequence[Placed]) -> Estimates:
     """The estimates of these attempts."""
-    found = by_task(placed)
-    points, success = (tuple(values.values()) for values in found)
+    points, success = (tuple(values.values()) for values in by_task(placed))
+    of_points, of_points_again = _both(points, 100)
+    of_success, of_success_again = _both(success, 1)
     return Estimates(
-        points=mean_interval(points, top=100, target="new tasks"),
-        success=mean_interval(success, top=1, target="new tasks"),
-        points_again=mean_interval(points, top=100, target="new attempts"),
-        success_again=mean_interval(success, top=1, target="new attempts"),
+        points=of_points,
+        success=of_success,
+        points_again=of_points_again,
+        success_again=of_success_again,
         n_effective=n_effective(points) if points else None,
         pass_k=pass_k(placed),
         rates=_rates(placed),
     )
+
+
+def _both(tasks: Sequence[Sequence[float]], top: float) -> tuple[Interval | None, Interval | None]:
+    """The intervals for new tasks and for new attempts."""
+    new = mean_interval(tasks, top=top, target="new tasks")
+    if new is not None and any(len(values) == 1 for values in tasks):
+        # It is the same one: making it is most of the work of a large leaderboard.
+        return new, new.model_copy(update={"target": "new attempts"})
+    return new, mean_interval(tasks, top=top, target="new attempts")
 
 
 def _rates(placed: Sequence[Placed]) -> Rates | None:

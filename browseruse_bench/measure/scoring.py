@@ -54,11 +54,15 @@ def _points(judgement: Judgement, rubric: Rubric | None) -> Fraction:
     if rubric is None:
         raise ValueError(f"{_where(judgement)}: findings need their rubric")
     findings = judgement.findings or ()
-    problems = mismatches(findings, rubric)
-    if problems:
-        raise ValueError(f"{_where(judgement)}: " + "; ".join(problems))
+    if [finding.item for finding in findings] != [item.id for item in rubric.items]:
+        problems = mismatches(findings, rubric)
+        if problems:
+            raise ValueError(f"{_where(judgement)}: " + "; ".join(problems))
     met = {finding.item for finding in findings if finding.status == "met"}
-    return sum((item.weight for item in rubric.items if item.id in met), Fraction(0))
+    weights = [item.weight for item in rubric.items if item.id in met]
+    # Whole weights, which are the rule, are added up as such: it is several times faster.
+    whole = sum(weight.numerator for weight in weights if weight.denominator == 1)
+    return sum((weight for weight in weights if weight.denominator != 1), Fraction(whole))
 
 
 def mismatches(findings: tuple[Finding, ...], rubric: Rubric) -> list[str]:

@@ -65,7 +65,7 @@ class Judgement(Record):
     attribution: str | None = None
     label: Literal[0, 1] | None = None
     score: float | None = Field(default=None, ge=0, le=100)
-    details: dict[str, Any] = {}
+    details: dict[str, Any] = Field(default_factory=dict[str, Any])
     usage: tuple[Usage, ...] = ()
     raw_ref: str | None = None
     status: Literal["graded", "ungraded"]

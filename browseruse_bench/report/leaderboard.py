@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.errors import DataError
-from browseruse_bench.measure.tally import Figures
+from browseruse_bench.eval.evaluate import references
+from browseruse_bench.measure.estimates import Effort, Estimates
+from browseruse_bench.measure.tally import Figures, Reference
 from browseruse_bench.records.base import Record
 from browseruse_bench.records.run import Run
 from browseruse_bench.records.trace import Limits
@@ -20,7 +25,7 @@ from browseruse_bench.report.render import (
     money,
     with_bounds,
 )
-from browseruse_bench.report.summary import Cost, Summary, summarise
+from browseruse_bench.report.summary import Cost, Summary, placed_of, summary_of
 from browseruse_bench.store.run_folder import RunFolder, find_runs
 
 
@@ -60,6 +65,8 @@ class Row(Record):
     limits: Limits
     started_at: str
     figures: Figures
+    estimates: Estimates
+    effort: Effort
     cost: Cost
     marks: tuple[str, ...]
     """What a reader must know: incomplete, partial, mixed judges, flags."""
@@ -81,6 +88,19 @@ class Leaderboard(Record):
     problems: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class _AtHand:
+    """A benchmark that several runs rest on, and what its tasks are compared with."""
+
+    benchmark: Benchmark | None
+    note: str
+    references: Mapping[str, Reference] | None
+
+    @classmethod
+    def of(cls, benchmark: Benchmark | None, note: str) -> _AtHand:
+        return cls(benchmark, note, references(benchmark) if benchmark else None)
+
+
 def build(
     root: Path,
     *,
@@ -94,7 +114,36 @@ def build(
         benchmark: only the runs of this benchmark; None: all.
         load: gives the benchmark of a run, or None and why it is not at hand.
     """
-    at_hand: dict[tuple[str, str, str], tuple[Benchmark | None, str]] = {}
+    with _no_collection():
+        groups, problems = _read(root, benchmark, load)
+    ordered = sorted(groups.items(), key=lambda pair: (pair[0].benchmark, pair[0].as_line()))
+    return Leaderboard(
+        groups=tuple(_group(terms, runs, root) for terms, runs in ordered),
+        problems=tuple(problems),
+    )
+
+
+@contextmanager
+def _no_collection() -> Generator[None]:
+    """Python does not look for cycles: records have none, and looking through so many new ones
+    is a third of the time.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _read(
+    root: Path,
+    benchmark: str | None,
+    load: Callable[[Run], tuple[Benchmark | None, str]],
+) -> tuple[dict[Terms, list[tuple[RunFolder, Summary]]], list[str]]:
+    """(the runs by their terms, what could not be read)."""
+    at_hand: dict[tuple[str, str, str], _AtHand] = {}
     groups: dict[Terms, list[tuple[RunFolder, Summary]]] = {}
     problems: list[str] = []
     for folder in find_runs(root):
@@ -105,18 +154,15 @@ def build(
                 continue
             which = (identity.benchmark, run.benchmark_dir, identity.split)
             if which not in at_hand:
-                at_hand[which] = load(run)
-            found, note = at_hand[which]
-            summary = summarise(folder, found, note=note)
+                at_hand[which] = _AtHand.of(*load(run))
+            place = at_hand[which]
+            placed = placed_of(folder, run, place.benchmark, place.references)
+            summary = summary_of(run, placed, place.benchmark, note=place.note, with_tasks=False)
         except DataError as error:
             problems.append(f"{folder.path.relative_to(root)}: left out: {error.problems[0]}")
             continue
         groups.setdefault(_terms(summary), []).append((folder, summary))
-    ordered = sorted(groups.items(), key=lambda pair: (pair[0].benchmark, pair[0].as_line()))
-    return Leaderboard(
-        groups=tuple(_group(terms, runs, root) for terms, runs in ordered),
-        problems=tuple(problems),
-    )
+    return groups, problems
 
 
 def _terms(summary: Summary) -> Terms:
@@ -181,6 +227,8 @@ def _row(folder: Path, summary: Summary, rank: int | None) -> Row:
         limits=summary.identity.limits,
         started_at=summary.started_at,
         figures=summary.figures,
+        estimates=summary.estimates,
+        effort=summary.effort,
         cost=summary.cost,
         marks=_marks(summary),
     )

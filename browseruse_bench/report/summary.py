@@ -9,7 +9,16 @@ from typing import Literal
 
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.eval.evaluate import references
-from browseruse_bench.measure.tally import Figures, Placed, figures, is_mixed, judges, place
+from browseruse_bench.measure.estimates import Effort, Estimates, effort, estimates
+from browseruse_bench.measure.tally import (
+    Figures,
+    Placed,
+    Reference,
+    figures,
+    is_mixed,
+    judges,
+    place,
+)
 from browseruse_bench.records.base import Record, content_key
 from browseruse_bench.records.run import Attempt, NotRunReason, Run, RunIdentity, Selection
 from browseruse_bench.records.task import Task
@@ -110,6 +119,8 @@ class Summary(Record):
     statuses: dict[str, int]
     """How the agent's work ended -> attempts."""
     figures: Figures
+    estimates: Estimates
+    effort: Effort
     integrity: dict[str, int]
     """Flag -> graded attempts that carry it."""
     evidence: Evidence
@@ -155,16 +166,57 @@ def summarise(folder: RunFolder, benchmark: Benchmark | None, *, note: str = "")
         DataError: run.json, a journal or a rubric is damaged.
     """
     run = folder.read_run()
+    known = references(benchmark) if benchmark else None
+    return summary_of(run, placed_of(folder, run, benchmark, known), benchmark, note=note)
+
+
+def placed_of(
+    folder: RunFolder,
+    run: Run,
+    benchmark: Benchmark | None,
+    known: Mapping[str, Reference] | None,
+) -> tuple[Placed, ...]:
+    """Each selected attempt of the run in its place.
+
+    Args:
+        folder: the run.
+        run: its run.json.
+        benchmark: as for `summarise`.
+        known: `references(benchmark)`; None: it is not at hand.
+
+    Raises:
+        DataError: a journal is damaged.
+    """
     tasks = {task.task_id: task for task in benchmark.tasks} if benchmark else {}
     success_at = benchmark.info.success_at if benchmark else None
-    placed = place(
+    return place(
         wanted=run.wanted,
         entries=folder.attempts(),
         judgements=folder.judgements(),
-        references=references(benchmark) if benchmark else None,
+        references=known,
         not_run=_not_run(run, tasks),
         success_at=100 if success_at is None else success_at,
     )
+
+
+def summary_of(
+    run: Run,
+    placed: Sequence[Placed],
+    benchmark: Benchmark | None,
+    *,
+    note: str = "",
+    with_tasks: bool = True,
+) -> Summary:
+    """What these attempts of a run come to.
+
+    Args:
+        run: run.json.
+        placed: all its selected attempts.
+        benchmark: as for `summarise`.
+        note: put before the summary's own notes.
+        with_tasks: whether the summary lists tasks, difficulties and categories.
+    """
+    tasks = {task.task_id: task for task in benchmark.tasks} if benchmark and with_tasks else {}
     found = judges(placed)
     settled = [p.entry for p in placed if p.entry is not None]
     selected = list(dict.fromkeys(p.task_id for p in placed))
@@ -182,13 +234,15 @@ def summarise(folder: RunFolder, benchmark: Benchmark | None, *, note: str = "")
         task_set=content_key(sorted(selected)),
         n_selected_tasks=len(selected),
         n_total_tasks=_n_total(benchmark),
-        success_at=success_at,
+        success_at=benchmark.info.success_at if benchmark else None,
         protocol=benchmark.info.protocol if benchmark else None,
         protocols=_protocols(placed),
         judges=found,
         mixed_judges=is_mixed(found),
         statuses=dict(sorted(Counter(e.status for e in settled).items())),
         figures=figures(placed),
+        estimates=estimates(placed),
+        effort=effort(placed),
         integrity=_integrity(placed),
         evidence=_evidence(placed),
         n_steps=sum(e.n_steps for e in settled),
@@ -196,7 +250,7 @@ def summarise(folder: RunFolder, benchmark: Benchmark | None, *, note: str = "")
         cost=_cost([e.cost_usd for e in settled]),
         by_difficulty=_by(placed, lambda p: _field(tasks, p, "difficulty")),
         by_category=_by(placed, lambda p: _field(tasks, p, "category")),
-        tasks=_task_rows(placed, selected, tasks),
+        tasks=_task_rows(placed, selected, tasks) if with_tasks else (),
         notes=_notes(placed, note, is_mixed(found)),
     )
 
