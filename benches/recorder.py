@@ -126,7 +126,7 @@ async def phase(
 async def bench(work: Path, url: str) -> bool:
     """Both phases."""
     first_end, last_end = (time.monotonic() + s for s in PHASE_ENDS_S)
-    backend = LocalChromium(BrowserOptions())
+    backend = LocalChromium(BrowserOptions(guard="observed"))
 
     def request(name: str) -> SessionRequest:
         return SessionRequest(work=work / name, downloads=work / f"{name}-dl", owner=work)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from browseruse_bench.browsers.guard.watch import Watch
 from browseruse_bench.records.trace import BrowserId, Guard
 
 
@@ -42,6 +43,8 @@ class Session:
     """The same endpoint for clients that want http://host:port."""
     target_id: str | None
     """The page that an agent starts on: about:blank."""
+    watch: Watch = field(default_factory=Watch)
+    """What the guard sees while the session goes on."""
 
 
 class Backend(ABC):
@@ -53,7 +56,11 @@ class Backend(ABC):
 
     @abstractmethod
     def guard(self, *, fence: bool) -> Guard:
-        """What will keep a session from addresses that it must not reach."""
+        """What will keep a session from addresses that it must not reach.
+
+        Raises:
+            ConfigError: the level that was asked for is not to be had here.
+        """
 
     @abstractmethod
     def open(self, request: SessionRequest) -> AbstractAsyncContextManager[Session]:

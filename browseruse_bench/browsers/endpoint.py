@@ -18,10 +18,11 @@ from urllib.parse import urlsplit
 
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
 from browseruse_bench.browsers.cdp import CDP, LOOPBACK, shown
+from browseruse_bench.browsers.guard.watch import Watch, watch_pages
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.browsers.pages import close_page, page_size
 from browseruse_bench.browsers.storage_state import apply_storage_state, read_storage_state
-from browseruse_bench.errors import BrowserError, boundary
+from browseruse_bench.errors import BrowserError, ConfigError, boundary
 from browseruse_bench.records.trace import BrowserId, Guard
 
 _ASK_S = 10.0
@@ -65,6 +66,11 @@ class CdpEndpoint(Backend):
             yield session
 
     def guard(self, *, fence: bool) -> Guard:
+        if self.options.guard not in ("auto", "observed"):
+            raise ConfigError(
+                f"--guard {self.options.guard}: a browser that runs elsewhere can only be "
+                "observed; use --browser local, or leave --guard out"
+            )
         return Guard(level="observed", mechanism="a browser that runs elsewhere")
 
     def alive(self, session: Session) -> bool:
@@ -94,7 +100,10 @@ class CdpEndpoint(Backend):
             await cdp.send("Browser.setDownloadBehavior", downloads)
         if state is not None:
             await apply_storage_state(cdp, state, context.id)
+        watch = Watch()
+        await watch_pages(cdp, watch, turn=False, context_id=context.id, timeout_s=_ASK_S)
         return Session(
+            watch=watch,
             browser=await _identify(cdp, target_id),
             guard=self.guard(fence=request.fence).model_copy(update={"reason": context.why_shared}),
             ws_url=ws_url,

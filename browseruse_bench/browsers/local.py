@@ -20,6 +20,11 @@ from typing import Any
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
 from browseruse_bench.browsers.cdp import CDP
 from browseruse_bench.browsers.find import find_chromium
+from browseruse_bench.browsers.guard.canary import canary, try_file, try_port
+from browseruse_bench.browsers.guard.levels import choose
+from browseruse_bench.browsers.guard.levels import flags as guard_flags
+from browseruse_bench.browsers.guard.proxy import Reach, Web, guard_proxy
+from browseruse_bench.browsers.guard.watch import Watch, refuse_files, watch_pages
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.browsers.pages import page_size
 from browseruse_bench.browsers.storage_state import apply_storage_state, read_storage_state
@@ -33,7 +38,6 @@ FLAGS = (
     "--remote-debugging-pipe",
     "--no-first-run",
     "--no-default-browser-check",
-    "--no-proxy-server",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -77,15 +81,20 @@ class LocalChromium(Backend):
 
     name = "local"
 
-    def __init__(self, options: BrowserOptions) -> None:
-        """Look for the program of `options.path` only when a session is opened."""
+    def __init__(self, options: BrowserOptions, *, web: Web | None = None) -> None:
+        """Look for the program of `options.path` only when a session is opened.
+
+        Args:
+            options: of the command line.
+            web: what counts as the public web; tests bring a small one of their own.
+        """
         self.options = options
+        self._web = web or Web()
         self._running: dict[str, Owned] = {}
+        self._files_tried = False
 
     def guard(self, *, fence: bool) -> Guard:
-        if fence:
-            return Guard(level="fence", mechanism="host-resolver-rules: only the declared sites")
-        return Guard(level="none", reason="the public web is open, private addresses too")
+        return choose(self.options.guard)
 
     @asynccontextmanager
     async def open(self, request: SessionRequest) -> AsyncGenerator[Session]:
@@ -102,8 +111,11 @@ class LocalChromium(Backend):
         """A session whose end is left to `stack`."""
         program = find_chromium(self.options.path)
         state = None if request.storage_state is None else read_storage_state(request.storage_state)
+        guard = self.guard(fence=request.fence)
         profile = _make_profile(request)
-        flags = (*FLAGS, *self._own_flags(request, profile))
+        watch = Watch()
+        ways = await self._ways_out(request, guard, watch, stack)
+        flags = (*FLAGS, *ways, *self._own_flags(profile))
         owned = await _spawn((str(program), *flags, "about:blank"), request, stack)
         address = await _listening(owned, profile, request.work / "stderr.log")
         ws_url = f"ws://{address}"
@@ -114,20 +126,49 @@ class LocalChromium(Backend):
         stack.push_async_callback(cdp.close)
         downloads = {"behavior": "allow", "downloadPath": str(request.downloads)}
         await cdp.send("Browser.setDownloadBehavior", downloads, timeout_s=_START_S)
+        target_id = await _first_page(cdp)
+        await self._hold(cdp, target_id, guard, watch)
         if state is not None:
             await apply_storage_state(cdp, state)
-        target_id = await _first_page(cdp)
         viewport = await _fit_viewport(cdp, target_id, self.options.viewport)
         version: str = (await cdp.send("Browser.getVersion"))["product"]
         return Session(
             browser=BrowserId(kind=self.name, version=version.partition("/")[2], viewport=viewport),
-            guard=self.guard(fence=request.fence),
+            guard=guard,
+            watch=watch,
             ws_url=ws_url,
             http_url=f"http://{address.partition('/')[0]}",
             target_id=target_id,
         )
 
-    def _own_flags(self, request: SessionRequest, profile: Path) -> list[str]:
+    async def _ways_out(
+        self, request: SessionRequest, guard: Guard, watch: Watch, stack: AsyncExitStack
+    ) -> tuple[str, ...]:
+        """The flags that say where the browser's traffic goes; a proxy runs until `stack` ends."""
+        if guard.level == "observed":
+            rules = host_rules(request.hosts, fence=request.fence)
+            direct = ("--no-proxy-server",)
+            return (*direct, f"--host-resolver-rules={rules}") if rules else direct
+        check_hosts(request.hosts)
+        reach = Reach(hosts=request.hosts, public=not request.fence, web=self._web)
+        proxy = await stack.enter_async_context(guard_proxy(reach, watch, "browser"))
+        return guard_flags(proxy.port)
+
+    async def _hold(self, cdp: CDP, target_id: str, guard: Guard, watch: Watch) -> None:
+        """What is held over the browser's own socket, and the canaries that prove it."""
+        held = guard.level != "observed"
+        await watch_pages(cdp, watch, turn=held, timeout_s=_START_S)
+        if not held:
+            return
+        await refuse_files(cdp, watch, timeout_s=_START_S)
+        async with canary() as bird:
+            await try_port(cdp, target_id, bird, watch)
+            if not self._files_tried:
+                # A page of its own takes 200 ms, so it is the first session that proves it.
+                await try_file(cdp, bird, watch)
+                self._files_tried = True
+
+    def _own_flags(self, profile: Path) -> list[str]:
         width, height = self.options.viewport
         flags = [
             f"--user-data-dir={profile}",
@@ -136,9 +177,18 @@ class LocalChromium(Backend):
         ]
         if os.geteuid() == 0:
             flags.append("--no-sandbox")
-        if rules := host_rules(request.hosts, fence=request.fence):
-            flags.append(f"--host-resolver-rules={rules}")
         return flags
+
+
+def check_hosts(hosts: Mapping[str, tuple[str, int]]) -> None:
+    """Every key is a host name.
+
+    Raises:
+        BrowserError: a name is not a host name.
+    """
+    for host in hosts:
+        if not _HOST.fullmatch(host):
+            raise BrowserError(f"site '{host}': not a host name of letters, digits, '.' and '-'")
 
 
 def host_rules(hosts: Mapping[str, tuple[str, int]], *, fence: bool) -> str:
@@ -150,10 +200,9 @@ def host_rules(hosts: Mapping[str, tuple[str, int]], *, fence: bool) -> str:
     Raises:
         BrowserError: a name is not a host name.
     """
+    check_hosts(hosts)
     rules: list[str] = []
     for host, (address, port) in hosts.items():
-        if not _HOST.fullmatch(host):
-            raise BrowserError(f"site '{host}': not a host name of letters, digits, '.' and '-'")
         rules += [f"MAP {host}:80 {address}:{port}", f"MAP {host} ~NOTFOUND"]
     if fence:
         rules.append("MAP * ~NOTFOUND")

@@ -41,6 +41,13 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
     help="The Chromium that --browser local starts.",
 )
 @click.option("--cdp-url", help="Endpoint of --browser cdp.")
+@click.option(
+    "--guard",
+    type=click.Choice(["auto", "layered", "confined", "flags", "observed"]),
+    default="auto",
+    show_default=True,
+    help="How browsers and workers are held; auto: the best level that this machine allows.",
+)
 @click.option("--split", help="Split of the benchmark; its default_split if not given.")
 @click.option(
     "--mode",

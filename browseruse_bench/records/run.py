@@ -8,7 +8,7 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from browseruse_bench.records.base import Record, content_key
-from browseruse_bench.records.trace import AgentId, Guard, Limits, OutcomeStatus, Usage
+from browseruse_bench.records.trace import AgentId, Guard, GuardLevel, Limits, OutcomeStatus, Usage
 
 Mode = Literal["all", "first_n", "sample_n", "ids"]
 NotRunReason = Literal["login", "stopped", "budget", "pending"]
@@ -41,6 +41,8 @@ class RunIdentity(Record):
     limits: Limits
     sites: dict[str, str] = {}
     network: Literal["sites", "public"] = "public"
+    guard: GuardLevel | None = None
+    """The level that was taken, whatever was asked for; None: a run before there was a guard."""
 
     @property
     def run_id(self) -> str:

@@ -19,6 +19,7 @@ OutcomeStatus = Literal[
     "agent_error",
     "infrastructure",
 ]
+GuardLevel = Literal["none", "fence", "flags", "confined", "layered", "observed"]
 
 
 class Usage(Record):
@@ -128,12 +129,30 @@ class Limits(Record):
     cost_usd: float | None = Field(default=None, gt=0)
 
 
-class Guard(Record):
-    """What kept the browser from addresses that it must not reach."""
+class GuardHit(Record):
+    """Something that was asked for and is not allowed: refused, or seen and turned away."""
 
-    level: Literal["none", "fence", "flags", "confined", "layered", "observed"]
+    by: Literal["browser", "worker"]
+    address: str
+    """Without user, password, query and fragment; at most 200 characters."""
+    why: str
+    n: int = Field(default=1, ge=1)
+    """How often."""
+
+
+class Guard(Record):
+    """What kept an attempt's browser and worker from what they must not reach."""
+
+    level: GuardLevel
+    """`fence` and `none` are of runs before there was a guard; `none` also without a browser."""
     mechanism: str = ""
     reason: str = ""
+    """Why no better level was taken."""
+    probes: dict[str, Literal["blocked", "reached"]] | None = None
+    """Canary -> what came of it when it was tried from inside, before the agent started."""
+    hits: tuple[GuardHit, ...] | None = None
+    """At most 100 distinct ones; of a trace only, like `n_hits`."""
+    n_hits: int | None = Field(default=None, ge=0)
 
 
 class Outcome(Record):

@@ -212,7 +212,7 @@ async def _try(setting: Setting, owed: Owed, path: Path, workspace: Workspace, w
         final=final,
         usage=report.usage if report and report.usage else sink.all_usage,
         browser=session.browser,
-        guard=session.guard,
+        guard=session.watch.fill(session.guard),
         errors=(*(report.errors if report else ()), *errors),
         wall_s=wall_s,
     )
@@ -226,7 +226,11 @@ def _failed(sink: RecordingSink, session: Session | None, reason: str) -> _Seen:
         final=Step(index=len(sink.steps) + 1, t0=now, t1=now, errors=(reason,)),
         usage=sink.all_usage,
         browser=session.browser if session else BrowserId(kind="none started"),
-        guard=session.guard if session else Guard(level="none", reason="no browser started"),
+        guard=(
+            session.watch.fill(session.guard)
+            if session
+            else Guard(level="none", reason="no browser started")
+        ),
         errors=(reason,),
         wall_s=now,
     )

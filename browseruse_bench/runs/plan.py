@@ -19,7 +19,7 @@ from browseruse_bench.benchmarks.load import Benchmark, load_benchmark
 from browseruse_bench.benchmarks.select import Selected, select
 from browseruse_bench.browsers import BROWSERS
 from browseruse_bench.browsers.base import Backend
-from browseruse_bench.browsers.options import BrowserOptions
+from browseruse_bench.browsers.options import BrowserOptions, GuardChoice
 from browseruse_bench.browsers.storage_state import read_storage_state
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.records.run import Attempt, Machine, Mode, Run, RunIdentity, Selection
@@ -66,6 +66,8 @@ class RunRequest:
     """Public host -> "module:Site" that stands in for it."""
     browser_path: Path | None = None
     cdp_url: str | None = None
+    guard: GuardChoice = "auto"
+    """The level that browsers and workers are held at."""
     experiments: Path = Path("experiments")
     cwd: Path | None = None
 
@@ -112,7 +114,7 @@ def plan(request: RunRequest) -> Plan:
         if not module_exists(target.partition(":")[0]):
             raise ConfigError(f"--site {host}={target}: there is no such module")
     selected = _select(request, benchmark)
-    identity = _identity(request, benchmark, agent)
+    identity = _identity(request, benchmark, agent, backend)
     if identity.sites and not backend.maps_hosts:
         raise ConfigError(
             f"--browser {request.browser}: cannot reach the sites of {benchmark.name} "
@@ -181,8 +183,11 @@ def _selection(request: RunRequest, tasks: Sequence[Task]) -> Selection:
     )
 
 
-def _identity(request: RunRequest, benchmark: Benchmark, agent: Agent) -> RunIdentity:
+def _identity(
+    request: RunRequest, benchmark: Benchmark, agent: Agent, backend: Backend
+) -> RunIdentity:
     sites = {**benchmark.info.sites, **request.sites}
+    network = benchmark.info.network or ("sites" if sites else "public")
     return RunIdentity(
         benchmark=benchmark.name,
         revision=benchmark.revision,
@@ -191,12 +196,15 @@ def _identity(request: RunRequest, benchmark: Benchmark, agent: Agent) -> RunIde
         browser=request.browser,
         limits=request.limits,
         sites=sites,
-        network=benchmark.info.network or ("sites" if sites else "public"),
+        network=network,
+        guard=backend.guard(fence=network == "sites").level,
     )
 
 
 def _backend(request: RunRequest) -> Backend:
-    options = BrowserOptions(path=request.browser_path, cdp_url=request.cdp_url)
+    options = BrowserOptions(
+        path=request.browser_path, cdp_url=request.cdp_url, guard=request.guard
+    )
     if request.browser == "cdp" and request.cdp_url is None:
         raise ConfigError("--browser cdp: give the endpoint, --cdp-url http://host:port")
     if request.browser in ("local", "none") and request.cdp_url is not None:

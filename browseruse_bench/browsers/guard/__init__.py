@@ -1,0 +1,1 @@
+"""The network guard: what an attempt's browser and worker may reach, and how that is held."""

@@ -1,0 +1,92 @@
+"""Canaries: a file and a port that nothing guarded may reach, and what comes of trying."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import tempfile
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from browseruse_bench.browsers.cdp import CDP
+from browseruse_bench.browsers.guard.watch import Watch
+
+PATIENCE_S = 30.0
+
+
+@dataclass(kw_only=True)
+class Canary:
+    """A readable file and a listening port of this machine."""
+
+    file: Path
+    port: int
+    n_touched: int = 0
+    """How often somebody connected to the port."""
+
+
+@asynccontextmanager
+async def canary() -> AsyncGenerator[Canary]:
+    """A canary that is there until the block is left."""
+    with tempfile.NamedTemporaryFile("w", prefix="bubench-canary-", suffix=".html") as file:
+        file.write("<title>canary</title>")
+        file.flush()
+        bird = Canary(file=Path(file.name).resolve(), port=0)
+
+        def touched(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            bird.n_touched += 1
+            writer.close()
+
+        server = await asyncio.start_server(touched, "127.0.0.1", 0)
+        bird.port = server.sockets[0].getsockname()[1]
+        try:
+            yield bird
+        finally:
+            server.close()
+
+
+async def try_port(cdp: CDP, target_id: str, bird: Canary, watch: Watch) -> None:
+    """Try the canary's port from an open page, which stays as it was.
+
+    Raises:
+        BrowserError: it was reached, so the guard does not hold.
+        TimeoutError: the browser is silent.
+    """
+    session = await _attach(cdp, target_id)
+    url = json.dumps(f"http://127.0.0.1:{bird.port}/")
+    asking = f"fetch({url}, {{mode: 'no-cors'}}).then(() => 0, () => 0)"
+    call = {"expression": asking, "awaitPromise": True}
+    await cdp.send("Runtime.evaluate", call, session=session, timeout_s=PATIENCE_S)
+    await cdp.send("Target.detachFromTarget", {"sessionId": session}, timeout_s=PATIENCE_S)
+    watch.settle("page: port", reached=bird.n_touched > 0)
+
+
+async def try_file(cdp: CDP, bird: Canary, watch: Watch) -> None:
+    """Try to open the canary's file in a page of its own that is gone afterwards.
+
+    Raises:
+        BrowserError: it was opened, so the guard does not hold.
+        TimeoutError: the browser is silent.
+    """
+    made = await cdp.send(
+        "Target.createBrowserContext", {"disposeOnDetach": True}, timeout_s=PATIENCE_S
+    )
+    context: dict[str, Any] = {"browserContextId": made["browserContextId"]}
+    try:
+        page = {"url": "about:blank", "background": True, **context}
+        created = await cdp.send("Target.createTarget", page, timeout_s=PATIENCE_S)
+        session = await _attach(cdp, created["targetId"])
+        opening = {"url": bird.file.as_uri()}
+        went = await cdp.send("Page.navigate", opening, session=session, timeout_s=PATIENCE_S)
+    finally:
+        if not cdp.closed:
+            await cdp.send("Target.disposeBrowserContext", context, timeout_s=PATIENCE_S)
+    watch.settle("page: file", reached="errorText" not in went)
+
+
+async def _attach(cdp: CDP, target_id: str) -> str:
+    attach = {"targetId": target_id, "flatten": True}
+    attached = await cdp.send("Target.attachToTarget", attach, timeout_s=PATIENCE_S)
+    return str(attached["sessionId"])
