@@ -7,6 +7,7 @@
     ├── BudgetError             exit 5    a budget was reached
     ├── BrowserError            exit 1    a browser could not be found, started or reached
     ├── SiteError               exit 1    a site that a benchmark brings along failed
+    ├── StoreError              exit 1    a file of a run could not be written
     ├── AgentError              exit 1    an agent or its worker broke its contract
     ├── ModelError              exit 1    a model provider call failed
     ├── EvaluatorError          exit 1    a benchmark's own evaluator failed
@@ -64,6 +65,10 @@ class BrowserError(BenchError):
 
 class SiteError(BenchError):
     """A site that a benchmark brings along failed."""
+
+
+class StoreError(BenchError):
+    """A file of a run could not be written (a full disk, say); what settled before is kept."""
 
 
 class AgentError(BenchError):

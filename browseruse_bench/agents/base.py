@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal, Protocol
@@ -45,7 +45,11 @@ class Sink(Protocol):
         ...
 
     def usage(self, usage: Usage) -> None:
-        """Replace what is known about the model's use, per model."""
+        """Replace what is known about the model's use, per model.
+
+        Raises:
+            Stopped: a limit was reached; the agent ends.
+        """
         ...
 
 
@@ -61,6 +65,9 @@ class Workspace:
     """Temporary files; removed afterwards."""
     attachments: Path
     """The task's attachments, by their names."""
+    downloads: Path | None = None
+    """Where the browser puts downloads, which the harness keeps; an agent that has downloads go
+    elsewhere hides them from the judge."""
     owner: Path
     """The run folder, under which an agent's processes are recorded."""
 
@@ -103,6 +110,16 @@ class Agent(ABC):
             ConfigError: a model, a key or an installation is missing; says which.
         """
         self.setup = setup
+
+    def secrets(self) -> Mapping[str, str]:
+        """The variables with the one key that this agent needs; none by default. Their values
+        are taken out of whatever is written.
+        """
+        return {}
+
+    def priced(self) -> bool | None:
+        """Whether the cost of its model's use will be known; None: that shows only in use."""
+        return True if self.setup.model is None else None
 
     @abstractmethod
     def identity(self) -> AgentId:

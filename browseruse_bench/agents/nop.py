@@ -13,6 +13,7 @@ class NopAgent(Agent):
     """Ends at once, without an action and without an answer."""
 
     name = "nop"
+    needs_browser = False
 
     def identity(self) -> AgentId:
         return AgentId(name=self.name, version=__version__)

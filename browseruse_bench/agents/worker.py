@@ -7,10 +7,10 @@ import json
 import os
 from abc import abstractmethod
 from asyncio.subprocess import PIPE
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, Literal
 
 from pydantic import ValidationError
 
@@ -35,10 +35,13 @@ from browseruse_bench.errors import AgentError
 from browseruse_bench.records.base import Record, canonical_json
 from browseruse_bench.records.task import TaskView
 from browseruse_bench.records.trace import Limits
+from browseruse_bench.store.process_table import memory_gb
 from browseruse_bench.store.processes import Owned, end, spawn
 
 READY_S = 60.0
 """How long a worker may take to start."""
+MEMORY_LOOK_S = 0.25
+"""How often a worker's memory is looked at where it is limited."""
 EXIT_S = 5.0
 """How long a worker may take to exit after its end."""
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -53,10 +56,6 @@ class WorkerAgent(Agent):
     def command(self) -> Sequence[str]:
         """The worker's argv."""
 
-    def secrets(self) -> Mapping[str, str]:
-        """The variables with the one key that this agent needs; none by default."""
-        return {}
-
     async def attempt(
         self, view: TaskView, session: Session, limits: Limits, sink: Sink, workspace: Workspace
     ) -> AgentReport:
@@ -69,8 +68,9 @@ class WorkerAgent(Agent):
         with log.open("wb") as stderr:
             owned = await self._spawn(workspace, stderr)
             talk = _Talk(owned, sink, workspace)
+            order = _order(self, view, session, limits, workspace)
             try:
-                return await talk.attempt(_order(self, view, session, limits, workspace))
+                return await _within_memory(talk.attempt(order), owned, limits.memory_gb)
             except AgentError as error:
                 raise AgentError(f"{error}{_tail(log)}") from error
             finally:
@@ -93,6 +93,29 @@ class WorkerAgent(Agent):
         return {**passed, "TMPDIR": str(workspace.scratch), **self.secrets()}
 
 
+async def _within_memory(
+    talking: Coroutine[Any, Any, AgentReport], owned: Owned, limit_gb: float | None
+) -> AgentReport:
+    """What the talk comes to, unless the worker's session uses more than it may before.
+
+    Raises:
+        AgentError: it used more; the caller ends its whole group.
+    """
+    talk = asyncio.ensure_future(talking)
+    try:
+        while not (await asyncio.wait({talk}, timeout=limit_gb and MEMORY_LOOK_S))[0]:
+            used_gb = await asyncio.to_thread(memory_gb, owned.pgid)
+            if limit_gb is not None and used_gb > limit_gb:
+                raise AgentError(
+                    f"worker: used {used_gb:.2f} GB of memory, {limit_gb:g} are allowed"
+                )
+        return talk.result()
+    finally:
+        if not talk.done():
+            talk.cancel()
+            await asyncio.wait({talk})
+
+
 class _Talk:
     """One conversation with one worker."""
 
@@ -102,7 +125,8 @@ class _Talk:
         self._native = workspace.native / "steps.jsonl"
         self._n = 0
         self._buffer = bytearray()
-        self._stop: str | None = None
+        self._stop: Literal["step_limit", "time_limit", "budget_limit"] | None = None
+        self._told = False
 
     async def attempt(self, order: Attempt) -> AgentReport:
         try:
@@ -122,9 +146,8 @@ class _Talk:
         return self._report(message)
 
     def _report(self, message: End) -> AgentReport:
-        stopped = self._stop if self._stop == "step_limit" else None
         return AgentReport(
-            status=stopped or message.status,
+            status=self._stop or message.status,
             answer=message.answer,
             claimed_success=message.claimed_success,
             reason=message.reason,
@@ -136,13 +159,18 @@ class _Talk:
         if isinstance(message, Heartbeat):
             self._sink.alive()
         elif isinstance(message, UsageSoFar):
-            self._sink.usage(message.usage)
+            try:
+                self._sink.usage(message.usage)
+            except Stopped as stopped:
+                # The worker hears of it with the answer to what it says next.
+                self._stop = self._stop or stopped.status
         elif isinstance(message, (Action, StepDone)):
             self._n += 1
             if message.n != self._n:
                 raise AgentError(f"worker: message {message.n} where {self._n} was due")
             await self._record(message)
             await self._send(Recorded(n=message.n, stop=self._stop))
+            self._told = self._stop is not None
         else:
             raise AgentError(f"worker: '{message.type}' out of order")
 
@@ -154,7 +182,7 @@ class _Talk:
             if message.thought:
                 await self._sink.thought(message.thought, native_index=message.index)
             return
-        if self._stop is not None:
+        if self._told:
             raise AgentError("worker: went on after it was told to stop")
         try:
             await self._sink.action(

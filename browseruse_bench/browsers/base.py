@@ -73,3 +73,9 @@ class Backend(ABC):
     @abstractmethod
     def alive(self, session: Session) -> bool:
         """Whether the session's browser process still lives, by the harness's own look."""
+
+    def exit_status(self, session: Session) -> int | None:
+        """With what an open session's browser process ended: 0 in order, below 0 by a signal;
+        None where it lives or that is not known.
+        """
+        return None

@@ -107,6 +107,10 @@ class LocalChromium(Backend):
         owned = self._running.get(session.ws_url or "")
         return owned is not None and owned.alive()
 
+    def exit_status(self, session: Session) -> int | None:
+        owned = self._running.get(session.ws_url or "")
+        return None if owned is None else owned.process.returncode
+
     async def _start(self, request: SessionRequest, stack: AsyncExitStack) -> Session:
         """A session whose end is left to `stack`."""
         program = find_chromium(self.options.path)

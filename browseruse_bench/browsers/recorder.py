@@ -29,6 +29,7 @@ from browseruse_bench.errors import BrowserError
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.data_info import Probe
 from browseruse_bench.records.trace import Observation, Page
+from browseruse_bench.store.redact import Redaction, Redactor
 from browseruse_bench.store.trace_folder import put_evidence
 
 MAX_CHARS = 200_000
@@ -63,25 +64,33 @@ class Snapshot:
 class Recorder:
     """Attached to one browser for one attempt; made by `connect`."""
 
-    def __init__(self, cdp: CDP, tabs: Tabs, folder: Path) -> None:
-        """Record what `tabs` shows into the trace folder `folder`."""
+    def __init__(self, cdp: CDP, tabs: Tabs, folder: Path, redaction: Redaction) -> None:
+        """Record what `tabs` shows into the trace folder `folder`, as `redaction` leaves it."""
         self._cdp = cdp
         self._tabs = tabs
         self._folder = folder
+        self._redaction = redaction
         self._closing = False
         self._said: list[OpenDialog] = []
         tabs.on_dialog = lambda _target, _session, dialog: self._said.append(dialog)
 
     @classmethod
-    async def connect(cls, ws_url: str, folder: Path) -> Recorder:
+    async def connect(
+        cls, ws_url: str, folder: Path, redaction: Redaction | None = None
+    ) -> Recorder:
         """Attach to the browser behind a browser-level CDP socket.
+
+        Args:
+            ws_url: the socket's address.
+            folder: of the trace; evidence goes below it.
+            redaction: takes our own secrets out of texts and addresses; default: nothing.
 
         Raises:
             BrowserError, TimeoutError: it does not answer.
         """
         cdp = await CDP.connect(ws_url)
         tabs = Tabs(cdp)
-        recorder = cls(cdp, tabs, folder)
+        recorder = cls(cdp, tabs, folder, redaction or Redaction(Redactor.of(())))
         try:
             await tabs.start()
         except BaseException:
@@ -239,18 +248,19 @@ class Recorder:
     def _page(self, tab: Tab | None, reading: dict[str, Any] | None) -> Page:
         tabs = self._tabs.open()
         if tab is None:
-            return Page(tabs=tuple(t.url for t in tabs))
+            return Page(tabs=tuple(self._redaction.place(t.url) for t in tabs))
         url, title, document_id = tab.url, tab.title, None
         if reading is not None:
             document_id = reading["document_id"]
         # A page that could not be loaded calls itself chrome-error://chromewebdata/.
         if reading is not None and not reading["url"].startswith("chrome-error:"):
             url, title = reading["url"], reading["title"]
+        place = self._redaction.place
         return Page(
             target_id=tab.target_id,
-            url=url,
-            title=title,
-            tabs=tuple(url if t.target_id == tab.target_id else t.url for t in tabs),
+            url=place(url),
+            title=place(title),
+            tabs=tuple(place(url if t.target_id == tab.target_id else t.url) for t in tabs),
             document_id=document_id,
         )
 
@@ -265,7 +275,8 @@ class Recorder:
                 timeout_s=max(0.0, deadline - _now()),
                 world=probe.world,
             )
-            return canonical_json(value).encode("utf-8", "replace"), None
+            result = self._redaction.seen(canonical_json(value))
+            return result.encode("utf-8", "replace"), None
         except (BrowserError, TimeoutError) as error:
             return b"", str(error)
 
@@ -273,15 +284,16 @@ class Recorder:
         n_chars = reading["n_chars"]
         return await self._keep(
             "text",
-            reading["text"].encode("utf-8", "replace"),
+            self._redaction.seen(reading["text"]).encode("utf-8", "replace"),
             "txt",
             url,
             n_chars=n_chars if n_chars > MAX_CHARS else None,
         )
 
     async def _keep_dialog(self, dialog: OpenDialog) -> Observation:
-        text = dialog.message.encode("utf-8", "replace")
-        return await self._keep("text", text, "txt", dialog.url, name="dialog")
+        text = self._redaction.seen(dialog.message).encode("utf-8", "replace")
+        url = self._redaction.place(dialog.url)
+        return await self._keep("text", text, "txt", url, name="dialog")
 
     async def _keep(
         self, kind: Any, content: bytes, suffix: str, url: str, **more: Any

@@ -26,17 +26,23 @@ as_json = click.option("--json", "as_json", is_flag=True, help="Print the result
 as_markdown = click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown.")
 
 
-class _Seconds(click.FloatRange):
-    """A time above 0; `nan` and `inf`, which every comparison lets through, are none."""
+class _Amount(click.FloatRange):
+    """A number above 0; `nan` and `inf`, which every comparison lets through, are none."""
+
+    def __init__(self, unit: str) -> None:
+        super().__init__(min=0, min_open=True)
+        self._unit = unit
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         number = super().convert(value, param, ctx)
         if not 0 < number < float("inf"):
-            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+            self.fail(f"{value!r} is not a number of {self._unit}", param, ctx)
         return number
 
 
 positive = click.IntRange(min=1)
-seconds = _Seconds(min=0, min_open=True)
+seconds = _Amount("seconds")
+usd = _Amount("USD")
+gigabytes = _Amount("GB")

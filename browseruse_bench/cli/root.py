@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
 from typing import Any
 
 import click
@@ -45,10 +46,14 @@ class _Root(click.Group):
             ctx.exit(141)
         except Exception as error:  # noqa: BLE001  the one place where errors become statuses
             from browseruse_bench.errors import BenchError
+            from browseruse_bench.store.redact import Redactor
 
+            said = Redactor.of_environment().said
             if ctx.params.get("debug") or not isinstance(error, BenchError):
-                raise
-            click.echo(f"bubench: {error}", err=True)
+                # Python's own words about the error would show what it holds.
+                click.echo(said("".join(traceback.format_exception(error))), err=True, nl=False)
+                ctx.exit(1)
+            click.echo(said(f"bubench: {error}"), err=True)
             ctx.exit(error.exit_status)
 
 

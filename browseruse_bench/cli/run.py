@@ -106,6 +106,20 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
     help="Longest silence between two actions, in seconds.",
 )
 @click.option(
+    "--max-cost-usd", "cost_usd", type=options.usd, help="What one attempt may cost, in USD."
+)
+@click.option(
+    "--budget-usd",
+    type=options.usd,
+    help="What the whole run may cost, in USD; the attempts that are left are not run.",
+)
+@click.option(
+    "--max-memory-gb",
+    "memory_gb",
+    type=options.gigabytes,
+    help="What an agent's own process may use, with all that it starts.",
+)
+@click.option(
     "--retries",
     type=click.IntRange(min=0),
     default=2,
@@ -138,6 +152,8 @@ def command(
     timeout: float,
     step_timeout: float,
     max_steps: int,
+    cost_usd: float | None,
+    memory_gb: float | None,
     mode: str | None,
     **given: Any,
 ) -> None:
@@ -147,7 +163,13 @@ def command(
     from browseruse_bench.records.trace import Limits
     from browseruse_bench.runs.plan import RunRequest
 
-    limits = Limits(max_steps=max_steps, timeout_s=timeout, step_timeout_s=step_timeout)
+    limits = Limits(
+        max_steps=max_steps,
+        timeout_s=timeout,
+        step_timeout_s=step_timeout,
+        cost_usd=cost_usd,
+        memory_gb=memory_gb,
+    )
     request = RunRequest(limits=limits, mode=_mode(mode, given), **given)
     leave(run_and_print(request, dry_run=dry_run, as_json=as_json))
 

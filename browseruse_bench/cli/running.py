@@ -13,6 +13,7 @@ from typing import Any
 import click
 
 from browseruse_bench.cli.loop import run_loop
+from browseruse_bench.errors import BudgetError
 from browseruse_bench.records.run import Accounting
 from browseruse_bench.records.trace import OutcomeStatus
 from browseruse_bench.report.summary import report_run
@@ -29,8 +30,8 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
     """Plan and carry out a run, tell of it on stderr, and print its result on stdout.
 
     Returns:
-        The exit status: 0; 4 if attempts ended as infrastructure failures; 130 if the command
-        was stopped. Tasks left out for want of a login are said and counted, but asked for.
+        The exit status: 0; 4 if attempts ended as infrastructure failures; 5 if the budget was
+        reached before all was made; 130 if the command was stopped. Tasks left out for want of a login are said and counted, but asked for.
     """
     planned = plan(request)
     _announce(planned)
@@ -42,11 +43,23 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
     teller.close()
     for line in executed.reaped:
         click.echo(f"reaped: {line}", err=True)
+    if executed.n_retries:
+        click.echo(
+            f"{executed.n_retries} tries were made again after infrastructure failures", err=True
+        )
+    if executed.over_budget:
+        click.echo(
+            f"{executed.over_budget}; {executed.n_stopped} attempts are not run: raise it, and "
+            "the same command goes on",
+            err=True,
+        )
     accounting = _accounting(planned, executed)
     if as_json:
         click.echo(json.dumps(_result_json(planned, executed, accounting), indent=2))
     else:
         click.echo(_result_text(planned, accounting))
+    if executed.over_budget:
+        return BudgetError.exit_status
     if executed.n_stopped:
         return INTERRUPTED
     return 4 if accounting.infrastructure else 0
@@ -55,7 +68,8 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
 def _accounting(planned: Plan, executed: Executed) -> Accounting:
     """Where every attempt of the run is now; the run's summary is written with it."""
     if executed.n_stopped:
-        settings = {**planned.run.settings, "stopped": True}
+        why = "over_budget" if executed.over_budget else "stopped"
+        settings = {**planned.run.settings, why: True}
         planned.folder.write_run(planned.run.model_copy(update={"settings": settings}))
     return report_run(planned.folder, planned.benchmark).figures.accounting
 
@@ -203,6 +217,7 @@ def _result_json(planned: Plan, executed: Executed, accounting: Accounting) -> d
         "run_id": planned.run.run_id,
         "folder": str(planned.folder.path),
         "statuses": dict(executed.statuses),
+        "retries": executed.n_retries,
         "accounting": accounting.as_json(),
         "notes": list(planned.notes),
     }

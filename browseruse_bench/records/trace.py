@@ -127,6 +127,8 @@ class Limits(Record):
     step_timeout_s: float = Field(default=120, gt=0)
     """The longest silence of an agent between two actions."""
     cost_usd: float | None = Field(default=None, gt=0)
+    memory_gb: float | None = Field(default=None, gt=0)
+    """What the agent's own processes may use together, in GB (10^9 bytes)."""
 
 
 class GuardHit(Record):

@@ -257,7 +257,7 @@ def summary_of(
 
 def _not_run(run: Run, tasks: Mapping[str, Task]) -> dict[Attempt, NotRunReason]:
     """Why an attempt that has not settled was not made: for want of a login, or because the
-    last command was stopped; no reason otherwise.
+    last command was stopped or its budget reached; no reason otherwise.
     """
     login = not run.settings.get("storage_state")
     reasons: dict[Attempt, NotRunReason] = {}
@@ -267,6 +267,8 @@ def _not_run(run: Run, tasks: Mapping[str, Task]) -> dict[Attempt, NotRunReason]
             reasons[attempt] = "login"
         elif run.settings.get("stopped"):
             reasons[attempt] = "stopped"
+        elif run.settings.get("over_budget"):
+            reasons[attempt] = "budget"
     return reasons
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import time
-from collections.abc import Awaitable, Generator, Mapping
-from contextlib import AsyncExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Awaitable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from browseruse_bench.agents.base import Agent, AgentReport, Stopped, Workspace
+from browseruse_bench.agents.base import Agent, AgentReport, Stopped
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
 from browseruse_bench.browsers.recorder import Recorder
@@ -31,14 +30,21 @@ from browseruse_bench.records.trace import (
     Trace,
     Usage,
 )
+from browseruse_bench.runs.budget import unpriced
 from browseruse_bench.runs.recording import RecordingSink
+from browseruse_bench.runs.workspace import Place, Places
 from browseruse_bench.sites.process import Lease, SitePool
-from browseruse_bench.store.processes import owned_folder
+from browseruse_bench.store.redact import Redaction, Redactor
 from browseruse_bench.store.run_folder import RunFolder
 from browseruse_bench.store.trace_folder import freeze, put_evidence
 
 GRACE_S = 5.0
 """How long an agent that was told to end may take to do so."""
+DIED = "the browser died"
+"""Begins the reason of a try whose browser died while the agent had it."""
+_CONTROL_S = 1.0
+"""How long a browser without an agent must live to show that browsers can."""
+_REPORTED = TypeAdapter(tuple[tuple[Usage, ...], tuple[str, ...]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +59,11 @@ class Setting:
     sites: SitePool
     fence: bool
     storage_state: Path | None
+    retries: int
+    places: Places
+    redactor: Redactor
+    stop: asyncio.Event
+    """Set when the command is to end: what ends now may have been ended with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +72,8 @@ class Owed:
 
     task: Task
     attempt: int
+    n_deaths: int = 0
+    """Tries so far whose browser died while the agent had it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +89,8 @@ class _Seen:
     errors: tuple[str, ...]
     wall_s: float
     """From the moment the browser was the agent's to its end: no set-up of sites."""
+    began: bool = True
+    """Whether the agent began, and so may have asked a model."""
 
 
 async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
@@ -88,35 +103,22 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
     path = setting.folder.try_path(task.task_id, owed.attempt, try_)
     path.mkdir(parents=True)
     started = datetime.now(UTC)
-    with _workspace(setting, task, path) as (workspace, work):
-        seen = await _try(setting, owed, path, workspace, work)
-    trace = Trace.model_validate(
-        {
-            "run_id": setting.run.run_id,
-            "benchmark": setting.benchmark.name,
-            "split": setting.run.identity.split,
-            "task_id": task.task_id,
-            "attempt": owed.attempt,
-            "try": try_,
-            "task_key": task.view.key,
-            "agent": setting.run.identity.agent,
-            "browser": seen.browser,
-            "limits": setting.run.identity.limits,
-            "sites": setting.run.identity.sites,
-            "stand_in": bool(setting.run.stand_in_hosts),
-            "guard": seen.guard,
-            "started_at": started.isoformat(timespec="milliseconds"),
-            "wall_s": round(seen.wall_s, 3),
-            "n_steps": len(seen.steps),
-            "outcome": seen.outcome,
-            "usage": seen.usage,
-            "final": seen.final,
-            "errors": seen.errors,
-        }
-    )
-    trace_key = await asyncio.to_thread(freeze, path, trace, seen.steps)
+    with setting.places.make() as place:
+        for attachment in task.attachments:
+            source = setting.benchmark.path / "data" / attachment.name
+            target = place.workspace.attachments / attachment.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            await asyncio.to_thread(shutil.copyfile, source, target)
+        seen = await _try(setting, owed, path, place)
+        trace = _trace(setting, owed, try_, started, seen)
+
+        def settle() -> str:
+            place.keep(path, setting.redactor)
+            return freeze(path, trace, seen.steps)
+
+        trace_key = await asyncio.to_thread(settle)
     costs = [usage.cost_usd for usage in trace.usage]
-    if trace.agent.model is not None and not costs:
+    if trace.agent.model is not None and seen.began and not costs:
         costs = [None]  # a model was asked, and nobody said for how much
     return AttemptEntry.model_validate(
         {
@@ -136,85 +138,75 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
     )
 
 
-@contextmanager
-def _workspace(setting: Setting, task: Task, path: Path) -> Generator[tuple[Workspace, Path]]:
-    """The folders of a try; the temporary ones are gone afterwards, empty kept ones too.
-
-    The temporary folder has a short path of its own: Chromium puts a socket in it, whose
-    path the system limits to about 100 bytes.
-    """
-    with owned_folder(setting.folder.path) as work:
-        workspace = Workspace(
-            files=path / "files",
-            native=path / "native",
-            scratch=work / "scratch",
-            attachments=work / "attachments",
-            owner=setting.folder.path,
-        )
-        for folder in (workspace.files, workspace.native, workspace.scratch, workspace.attachments):
-            folder.mkdir()
-        for attachment in task.attachments:
-            target = workspace.attachments / attachment.name
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(setting.benchmark.path / "data" / attachment.name, target)
-        yield workspace, work
-        for folder in (workspace.files, workspace.native):
-            _tidy(folder)
-
-
-def _tidy(folder: Path) -> None:
-    """Leave what can be frozen: files and folders, no links and pipes, no empty folder.
-
-    The agent may have removed the folder, or put anything else in its place.
-    """
-    if folder.is_symlink() or not folder.is_dir():
-        folder.unlink(missing_ok=True)
-        return
-    for path in list(folder.rglob("*")):
-        if path.is_symlink() or not (path.is_dir() or path.is_file()):
-            path.unlink()
-    if not any(folder.iterdir()):
-        folder.rmdir()
+def _trace(setting: Setting, owed: Owed, try_: int, started: datetime, seen: _Seen) -> Trace:
+    run = setting.run
+    return Trace.model_validate(
+        {
+            "run_id": run.run_id,
+            "benchmark": setting.benchmark.name,
+            "split": run.identity.split,
+            "task_id": owed.task.task_id,
+            "attempt": owed.attempt,
+            "try": try_,
+            "task_key": owed.task.view.key,
+            "agent": run.identity.agent,
+            "browser": seen.browser,
+            "limits": run.identity.limits,
+            "sites": run.identity.sites,
+            "stand_in": bool(run.stand_in_hosts),
+            "guard": seen.guard,
+            "started_at": started.isoformat(timespec="milliseconds"),
+            "wall_s": round(seen.wall_s, 3),
+            "n_steps": len(seen.steps),
+            "outcome": _clean(seen.outcome, setting.redactor),
+            "usage": seen.usage,
+            "final": seen.final,
+            "errors": tuple(map(setting.redactor.said, seen.errors)),
+        }
+    )
 
 
-async def _try(setting: Setting, owed: Owed, path: Path, workspace: Workspace, work: Path) -> _Seen:
+def _clean(outcome: Outcome, redactor: Redactor) -> Outcome:
+    """The outcome without secrets; the answer is evidence, and loses own ones only."""
+    answer = None if outcome.answer is None else redactor.own(outcome.answer)
+    return outcome.model_copy(update={"reason": redactor.said(outcome.reason), "answer": answer})
+
+
+async def _try(setting: Setting, owed: Owed, path: Path, place: Place) -> _Seen:
     """Carry out one try; a failure of browser, site or harness is an infrastructure outcome."""
-    sink = RecordingSink(None, setting.run.identity.limits)
+    redaction = Redaction(setting.redactor)
+    sink = RecordingSink(None, setting.run.identity.limits, redaction=redaction)
     session: Session | None = None
+    live: _Live | None = None
     try:
         async with AsyncExitStack() as stack:
             lease = await stack.enter_async_context(setting.sites.lease())
-            request = SessionRequest(
-                work=work,
-                downloads=work / "downloads",
-                owner=setting.folder.path,
-                hosts=lease.hosts,
-                fence=setting.fence,
-                storage_state=setting.storage_state if owed.task.requires_login else None,
-            )
+            login = setting.storage_state if owed.task.requires_login else None
+            request = _request(setting, lease, place.browser, login)
             session = await stack.enter_async_context(setting.backend.open(request))
             recorder = None
             if session.ws_url is not None:
-                recorder = await Recorder.connect(session.ws_url, path)
+                recorder = await Recorder.connect(session.ws_url, path, redaction)
                 stack.push_async_callback(recorder.close)
-            sink = RecordingSink(recorder, setting.run.identity.limits)
-            report, outcome = await _supervised(setting, owed, session, sink, workspace, recorder)
-            wall_s = sink.now()
-            evidence = _Evidence(path, recorder, lease, request.downloads)
-            final, errors = await evidence.final(sink, setting.benchmark, owed.task.task_id)
-            if recorder is not None and _lost(setting, session, recorder):
-                outcome = Outcome(status="infrastructure", reason="the browser died")
+            sink = RecordingSink(recorder, setting.run.identity.limits, redaction=redaction)
+            evidence = _Evidence(path, recorder, lease, request.downloads, setting.redactor)
+            live = _Live(setting, owed, session, recorder, sink, place, evidence)
+            return await live.seen()
     except (BrowserError, SiteError, OSError) as error:
-        return _failed(sink, session, f"{type(error).__name__}: {error}")
-    return _Seen(
-        outcome=outcome,
-        steps=tuple(sink.steps),
-        final=final,
-        usage=report.usage if report and report.usage else sink.all_usage,
-        browser=session.browser,
-        guard=session.watch.fill(session.guard),
-        errors=(*(report.errors if report else ()), *errors),
-        wall_s=wall_s,
+        failed = _failed(sink, session, f"{type(error).__name__}: {error}")
+    except Exception as error:  # noqa: BLE001  a fault of the harness is never the agent's
+        failed = _failed(sink, session, f"the harness failed: {type(error).__name__}: {error}")
+    return replace(failed, began=live is not None)
+
+
+def _request(setting: Setting, lease: Lease, work: Path, login: Path | None) -> SessionRequest:
+    return SessionRequest(
+        work=work,
+        downloads=work / "downloads",
+        owner=setting.folder.path,
+        hosts=lease.hosts,
+        fence=setting.fence,
+        storage_state=login,
     )
 
 
@@ -236,48 +228,150 @@ def _failed(sink: RecordingSink, session: Session | None, reason: str) -> _Seen:
     )
 
 
-def _lost(setting: Setting, session: Session, recorder: Recorder) -> bool:
-    """Whether the browser is gone, by the harness's own socket and process."""
-    return recorder.lost or not setting.backend.alive(session)
+@dataclass(frozen=True)
+class _Live:
+    """One try while its browser is there."""
 
+    setting: Setting
+    owed: Owed
+    session: Session
+    recorder: Recorder | None
+    sink: RecordingSink
+    place: Place
+    evidence: _Evidence
 
-async def _supervised(
-    setting: Setting,
-    owed: Owed,
-    session: Session,
-    sink: RecordingSink,
-    workspace: Workspace,
-    recorder: Recorder | None,
-) -> tuple[AgentReport | None, Outcome]:
-    """Let the agent work until it ends, reaches a limit, falls silent or loses its browser."""
-    limits = setting.run.identity.limits
-    attempt = asyncio.ensure_future(
-        _attempted(setting.agent.attempt(owed.task.view, session, limits, sink, workspace))
-    )
-    try:
-        while not attempt.done():
-            silent_s = time.monotonic() - sink.last_sign
-            left_s = min(limits.timeout_s - sink.now(), limits.step_timeout_s - silent_s)
-            if left_s <= 0:
-                overall = sink.now() >= limits.timeout_s
-                limit = (
-                    f"{limits.timeout_s:g} s"
-                    if overall
-                    else f"{limits.step_timeout_s:g} s without a step"
+    async def seen(self) -> _Seen:
+        """Let the agent work, and take the last evidence.
+
+        Raises:
+            BrowserError, SiteError, OSError: the harness could not see or keep it, although
+                the browser lives.
+        """
+        report: AgentReport | None = None
+        wall_s: float | None = None
+        errors: tuple[str, ...] = ()
+        try:
+            report, outcome = await self._supervised()
+            wall_s = self.sink.now()
+            final, errors = await self.evidence.final(
+                self.sink, self.setting.benchmark, self.owed.task.task_id
+            )
+        except (BrowserError, OSError) as error:
+            if not self._lost():
+                raise
+            now = self.sink.now()
+            errors = (f"{type(error).__name__}: {error}",)
+            final = Step(index=len(self.sink.steps) + 1, t0=now, t1=now, errors=errors)
+            outcome = Outcome(status="infrastructure", reason=DIED)
+        if self._lost():
+            outcome = await self._death()
+        return _Seen(
+            outcome=outcome,
+            steps=tuple(self.sink.steps),
+            final=final,
+            usage=report.usage if report and report.usage else self.sink.all_usage,
+            browser=self.session.browser,
+            guard=self.session.watch.fill(self.session.guard),
+            errors=(*(report.errors if report else ()), *errors),
+            wall_s=self.sink.now() if wall_s is None else wall_s,
+        )
+
+    def _lost(self) -> bool:
+        """Whether the browser is gone, by the harness's own socket and process."""
+        if self.recorder is None:
+            return False
+        return self.recorder.lost or not self.setting.backend.alive(self.session)
+
+    async def _death(self) -> Outcome:
+        """Whose fault it is that the browser is gone.
+
+        An agent must not leave the denominator, or earn another try, by ending its browser:
+        one that was closed in order was closed by the agent, and one that died on every try,
+        two at least, died of the agent if a browser without one lives.
+        """
+        if await self._was_closed():
+            return Outcome(status="agent_error", reason="the agent closed its browser")
+        n_deaths = self.owed.n_deaths + 1
+        if n_deaths >= max(2, self.setting.retries + 1) and await self._another_lives():
+            reason = f"{DIED} on each of {n_deaths} tries, and one without an agent lives"
+            return Outcome(status="agent_error", reason=reason)
+        return Outcome(status="infrastructure", reason=DIED)
+
+    async def _was_closed(self) -> bool:
+        """Whether the browser ended in order, and not with the whole command."""
+        deadline = self.sink.now() + GRACE_S
+        while self.setting.backend.alive(self.session) and self.sink.now() < deadline:
+            await asyncio.sleep(0.05)  # the socket closes a little before the process ends
+        if self.setting.backend.exit_status(self.session) != 0:
+            return False
+        await asyncio.sleep(0.5)  # at a shutdown of the machine all get their signal at once
+        return not self.setting.stop.is_set()
+
+    async def _another_lives(self) -> bool:
+        request = _request(self.setting, self.evidence.lease, self.setting.places.folder(), None)
+        try:
+            async with self.setting.backend.open(request) as other:
+                await asyncio.sleep(_CONTROL_S)
+                return self.setting.backend.alive(other)
+        except (BrowserError, OSError):
+            return False
+
+    async def _supervised(self) -> tuple[AgentReport | None, Outcome]:
+        """Let the agent work until it ends, reaches a limit, falls silent or loses its browser."""
+        attempt = asyncio.ensure_future(
+            _attempted(
+                self.setting.agent.attempt(
+                    self.owed.task.view,
+                    self.session,
+                    self.setting.run.identity.limits,
+                    self.sink,
+                    self.place.workspace,
                 )
-                return None, Outcome(status="time_limit", reason=limit)
-            if recorder is not None and _lost(setting, session, recorder):
-                return None, Outcome(status="infrastructure", reason="the browser died")
-            await asyncio.wait({attempt}, timeout=min(left_s, 0.5))
-        if sink.fault is not None:
-            raise sink.fault
-        return _reported(attempt)
-    finally:
-        if not attempt.done():
-            attempt.cancel()
-            # An agent that ignores its cancellation is left behind: its browser and its
-            # processes end with the session.
-            await asyncio.wait({attempt}, timeout=GRACE_S)
+            )
+        )
+        try:
+            while not attempt.done():
+                left_s, reached = self._left()
+                if left_s <= 0:
+                    return None, reached
+                if self._lost():
+                    return None, Outcome(status="infrastructure", reason=DIED)
+                await asyncio.wait({attempt}, timeout=min(left_s, 0.5))
+            if self.sink.fault is not None:
+                raise self.sink.fault
+            return self._reported(attempt)
+        finally:
+            if not attempt.done():
+                attempt.cancel()
+                # An agent that ignores its cancellation is left behind: its browser and its
+                # processes end with the session.
+                await asyncio.wait({attempt}, timeout=GRACE_S)
+
+    def _left(self) -> tuple[float, Outcome]:
+        """Seconds to the nearest limit, and the outcome when it is reached."""
+        limits, sink = self.setting.run.identity.limits, self.sink
+        ends = [
+            (limits.timeout_s - sink.now(), "time_limit", f"{limits.timeout_s:g} s"),
+            (
+                limits.step_timeout_s - sink.silent_s,
+                "time_limit",
+                f"{limits.step_timeout_s:g} s without a step",
+            ),
+        ]
+        if sink.spent_s is not None:
+            # It was told, and may take as long to end in order.
+            ends.append((GRACE_S - sink.spent_s, "budget_limit", sink.spent or ""))
+        left_s, status, reason = min(ends)
+        return left_s, Outcome.model_validate({"status": status, "reason": reason})
+
+    def _reported(self, attempt: asyncio.Future[AgentReport]) -> tuple[AgentReport | None, Outcome]:
+        """What the agent says of its end, unless the harness knows better."""
+        report, outcome = _reported(attempt)
+        usage = report.usage if report else ()
+        spent = self.sink.spent or unpriced(usage, self.setting.run.identity.limits.cost_usd)
+        if spent and outcome.status in ("finished", "gave_up", "budget_limit"):
+            outcome = Outcome(status="budget_limit", reason=spent)
+        return report, outcome
 
 
 async def _attempted(attempt: Awaitable[AgentReport]) -> AgentReport:
@@ -307,8 +401,7 @@ def _reported(attempt: asyncio.Future[AgentReport]) -> tuple[AgentReport | None,
         reason = f"the agent reported a failure of the infrastructure: {report.reason}"
         return report, Outcome(status="agent_error", reason=reason.removesuffix(": "))
     try:
-        TypeAdapter(tuple[Usage, ...]).validate_python(report.usage)
-        TypeAdapter(tuple[str, ...]).validate_python(report.errors)
+        _REPORTED.validate_python((report.usage, report.errors))
         outcome = Outcome(
             status=report.status,
             reason=report.reason,
@@ -331,6 +424,7 @@ class _Evidence:
     recorder: Recorder | None
     lease: Lease
     downloads: Path
+    redactor: Redactor
 
     async def final(
         self, sink: RecordingSink, benchmark: Benchmark, task_id: str
@@ -359,7 +453,8 @@ class _Evidence:
         target = self.path / f"{host}.snapshot"
         if not await self.lease.snapshot(host, target):
             return []
-        ref = await asyncio.to_thread(put_evidence, self.path, target.read_bytes(), "sqlite")
+        content = self.redactor.own_bytes(target.read_bytes())
+        ref = await asyncio.to_thread(put_evidence, self.path, content, "sqlite")
         target.unlink()
         return [Observation(kind="state", ref=ref, url=host)]
 
@@ -370,8 +465,12 @@ class _Evidence:
         return [
             Observation(
                 kind="download",
-                ref=put_evidence(self.path, file.read_bytes(), file.suffix[1:21] or "bin"),
-                name=file.name,
+                ref=put_evidence(
+                    self.path,
+                    self.redactor.own_bytes(file.read_bytes()),
+                    self.redactor.own(file.suffix[1:21]) or "bin",
+                ),
+                name=self.redactor.own(file.name),
             )
             for file in whole
             if file.is_file() and not file.is_symlink()

@@ -7,20 +7,22 @@ import fcntl
 import os
 from collections.abc import Callable, Generator
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from browseruse_bench.errors import ConfigError
+from browseruse_bench.errors import ConfigError, StoreError
 from browseruse_bench.records.run import AttemptEntry
 from browseruse_bench.records.trace import OutcomeStatus
 from browseruse_bench.runs import ENGINES
-from browseruse_bench.runs.attempt import Owed, Setting, attempt_once
+from browseruse_bench.runs.attempt import DIED, Owed, Setting, attempt_once
+from browseruse_bench.runs.budget import Budget
 from browseruse_bench.runs.engine import Capacity, Engine
 from browseruse_bench.runs.plan import Plan
+from browseruse_bench.runs.workspace import Places
 from browseruse_bench.sites.process import SitePool
 from browseruse_bench.store.journal import Journal
-from browseruse_bench.store.processes import reap
+from browseruse_bench.store.processes import owned_folder, reap
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,10 @@ class Executed:
     """Owed attempts that were not made because the command was stopped."""
     reaped: tuple[str, ...]
     """What an earlier, dead command had left running."""
+    n_retries: int = 0
+    """Tries that this command made again after an infrastructure failure."""
+    over_budget: str | None = None
+    """Why nothing further was started, where that is for the budget."""
 
 
 async def execute(
@@ -62,35 +68,116 @@ async def execute(
 
     Raises:
         ConfigError: another command goes on in the run's folder.
-        OSError: the store cannot write.
+        StoreError: a file cannot be written. What has settled stays settled.
     """
+    try:
+        return await _execute(plan, on_settled, stop, engine)
+    except OSError as error:
+        place = error.filename or plan.folder.path
+        raise StoreError(
+            f"{place}: cannot be written: {error.strerror or error}; "
+            "then the same command goes on with what has not settled"
+        ) from error
+
+
+async def _execute(
+    plan: Plan, on_settled: Callable[[Progress], None], stop: asyncio.Event, engine: str
+) -> Executed:
     with _locked(plan.folder.path):
         reaped = reap(plan.folder.path)
         plan.folder.write_run(plan.run)
-        statuses: dict[OutcomeStatus, int] = {}
-        sites = SitePool(plan.folder.path, plan.run.identity.sites, seed=0)
+        with (
+            owned_folder(plan.folder.path) as temporary,
+            Journal(plan.folder.attempts_path) as journal,
+        ):
+            sites = SitePool(plan.folder.path, plan.run.identity.sites, seed=0, temporary=temporary)
+            setting = _setting(plan, sites, Places(temporary, plan.folder.path), stop)
+            going = _Going(setting, journal, Budget(plan.budget_usd, plan.spent_usd), on_settled)
+            try:
+                await going.through(plan, ENGINES.get(engine)())
+            finally:
+                await asyncio.shield(sites.close())
+    n_stopped = len(plan.owed) - going.n_done
+    return Executed(
+        statuses=going.statuses,
+        n_stopped=n_stopped,
+        reaped=reaped,
+        n_retries=going.n_retries,
+        over_budget=going.budget.reached if n_stopped else None,
+    )
+
+
+class _Going:
+    """The attempts of one command while they are made."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        journal: Journal,
+        budget: Budget,
+        on_settled: Callable[[Progress], None],
+    ) -> None:
+        self.budget = budget
+        self.statuses: dict[OutcomeStatus, int] = {}
+        self.n_done = 0
+        self.n_retries = 0
+        self._setting = setting
+        self._journal = journal
+        self._on_settled = on_settled
+        self._halt = asyncio.Event()
+        """Set when nothing further may start: the command is stopped, or the budget reached."""
+
+    async def through(self, plan: Plan, engine: Engine) -> None:
+        """Make every owed attempt that may still start."""
+        passing_on = asyncio.ensure_future(self._pass_on())
         try:
-            with Journal(plan.folder.attempts_path) as journal:
-                setting = _setting(plan, sites)
-                carrier: Engine = ENGINES.get(engine)()
-                n_done = 0
-
-                async def work(owed: Owed) -> AttemptEntry:
-                    return await _with_retries(setting, owed, journal, plan.retries, stop)
-
-                settling = carrier.map(work, plan.owed, capacity=capacity_of(plan), stop=stop)
-                async with aclosing(settling):
-                    async for settled in settling:
-                        entry = settled.value
-                        n_done += 1
-                        statuses[entry.status] = statuses.get(entry.status, 0) + 1
-                        on_settled(Progress(entry=entry, n_done=n_done))
+            await self._made(plan, engine)
         finally:
-            await asyncio.shield(sites.close())
-    return Executed(statuses=statuses, n_stopped=len(plan.owed) - n_done, reaped=reaped)
+            passing_on.cancel()
+
+    async def _pass_on(self) -> None:
+        await self._setting.stop.wait()
+        self._halt.set()
+
+    async def _made(self, plan: Plan, engine: Engine) -> None:
+        async def work(owed: Owed) -> AttemptEntry:
+            return await self._with_retries(owed, plan.retries)
+
+        if self._setting.stop.is_set() or self.budget.reached:
+            self._halt.set()
+        settling = engine.map(work, plan.owed, capacity=capacity_of(plan), stop=self._halt)
+        async with aclosing(settling):
+            async for settled in settling:
+                entry = settled.value
+                self.n_done += 1
+                self.statuses[entry.status] = self.statuses.get(entry.status, 0) + 1
+                self._on_settled(Progress(entry=entry, n_done=self.n_done))
+
+    async def _with_retries(self, owed: Owed, retries: int) -> AttemptEntry:
+        """Try until the outcome is not an infrastructure failure; each try is journalled."""
+        entry = await self._journalled(owed)
+        for _ in range(retries):
+            if entry.status != "infrastructure" or self._halt.is_set():
+                break
+            if entry.reason.startswith(DIED):
+                owed = replace(owed, n_deaths=owed.n_deaths + 1)
+            self.n_retries += 1
+            entry = await self._journalled(owed)
+        return entry
+
+    async def _journalled(self, owed: Owed) -> AttemptEntry:
+        attempts = self._setting.folder.try_path(owed.task.task_id, owed.attempt, 1).parent
+        entry = await attempt_once(self._setting, owed, _next_try(attempts))
+        # The line is written without an await in between: a cancellation cannot part the
+        # frozen trace from its line.
+        self._journal.append(entry.as_json())
+        self.budget.add(entry)
+        if self.budget.reached:
+            self._halt.set()
+        return entry
 
 
-def _setting(plan: Plan, sites: SitePool) -> Setting:
+def _setting(plan: Plan, sites: SitePool, places: Places, stop: asyncio.Event) -> Setting:
     return Setting(
         run=plan.run,
         folder=plan.folder,
@@ -100,28 +187,11 @@ def _setting(plan: Plan, sites: SitePool) -> Setting:
         sites=sites,
         fence=plan.fence,
         storage_state=plan.storage_state,
+        retries=plan.retries,
+        places=places,
+        redactor=plan.redactor,
+        stop=stop,
     )
-
-
-async def _with_retries(
-    setting: Setting, owed: Owed, journal: Journal, retries: int, stop: asyncio.Event
-) -> AttemptEntry:
-    """Try until the outcome is not an infrastructure failure; each try is journalled."""
-    entry = await _journalled(setting, owed, journal)
-    for _ in range(retries):
-        if entry.status != "infrastructure" or stop.is_set():
-            break
-        entry = await _journalled(setting, owed, journal)
-    return entry
-
-
-async def _journalled(setting: Setting, owed: Owed, journal: Journal) -> AttemptEntry:
-    attempts = setting.folder.try_path(owed.task.task_id, owed.attempt, 1).parent
-    entry = await attempt_once(setting, owed, _next_try(attempts))
-    # The line is written without an await in between: a cancellation cannot part the frozen
-    # trace from its line.
-    journal.append(entry.as_json())
-    return entry
 
 
 def _next_try(attempts: Path) -> int:

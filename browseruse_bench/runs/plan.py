@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -22,10 +23,19 @@ from browseruse_bench.browsers.base import Backend
 from browseruse_bench.browsers.options import BrowserOptions, GuardChoice
 from browseruse_bench.browsers.storage_state import read_storage_state
 from browseruse_bench.errors import ConfigError
-from browseruse_bench.records.run import Attempt, Machine, Mode, Run, RunIdentity, Selection
+from browseruse_bench.records.run import (
+    Attempt,
+    AttemptEntry,
+    Machine,
+    Mode,
+    Run,
+    RunIdentity,
+    Selection,
+)
 from browseruse_bench.records.task import Task
-from browseruse_bench.records.trace import Limits
-from browseruse_bench.runs.attempt import Owed
+from browseruse_bench.records.trace import AgentId, Limits
+from browseruse_bench.runs.attempt import DIED, Owed
+from browseruse_bench.runs.budget import spent
 from browseruse_bench.runs.capacity import (
     auto_concurrency,
     free_memory_gb,
@@ -33,7 +43,8 @@ from browseruse_bench.runs.capacity import (
     n_cores,
 )
 from browseruse_bench.store.files import segment_problem
-from browseruse_bench.store.run_folder import RunFolder
+from browseruse_bench.store.redact import Redactor
+from browseruse_bench.store.run_folder import RunFolder, newest
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +72,8 @@ class RunRequest:
     """Tries again after an infrastructure failure, per attempt and command."""
     run_id: str | None = None
     fresh: bool = False
+    budget_usd: float | None = None
+    """What the run may cost in all; None: anything."""
     storage_state: Path | None = None
     sites: Mapping[str, str] = field(default_factory=dict[str, str])
     """Public host -> "module:Site" that stands in for it."""
@@ -92,6 +105,11 @@ class Plan:
     per_host: int
     retries: int
     notes: tuple[str, ...]
+    redactor: Redactor
+    """Knows this environment's secrets and the agent's."""
+    budget_usd: float | None
+    spent_usd: float | None
+    """What all tries of the run cost so far; None: that of one is not known."""
 
 
 def plan(request: RunRequest) -> Plan:
@@ -114,7 +132,10 @@ def plan(request: RunRequest) -> Plan:
         if not module_exists(target.partition(":")[0]):
             raise ConfigError(f"--site {host}={target}: there is no such module")
     selected = _select(request, benchmark)
+    _check_prices(request, agent)
+    redactor = Redactor.of_environment(more=agent.secrets().values())
     identity = _identity(request, benchmark, agent, backend)
+    identity = identity.model_copy(update={"agent": _clean(identity.agent, redactor)})
     if identity.sites and not backend.maps_hosts:
         raise ConfigError(
             f"--browser {request.browser}: cannot reach the sites of {benchmark.name} "
@@ -125,20 +146,21 @@ def plan(request: RunRequest) -> Plan:
     run = Run(
         run_id=run_id,
         identity=identity,
-        benchmark_dir=_shown(benchmark.path, request.cwd or Path.cwd()),
+        benchmark_dir=redactor.said(_shown(benchmark.path, request.cwd or Path.cwd())),
         benchmark_sha256=benchmark.content_sha256,
         stand_in_hosts=tuple(sorted(request.sites)),
         guard=backend.guard(fence=identity.network == "sites"),
         versions=_versions(),
         commit=_commit(),
         machine=_machine(),
-        settings={"concurrency": concurrency, "storage_state": request.storage_state is not None},
+        settings=_settings(request, concurrency),
         selections=_grown(earlier, _selection(request, selected.tasks)),
         excluded=benchmark.info.exclude,
         started_at=earlier.started_at if earlier else _now(),
     )
     tasks = {task.task_id: task for task in benchmark.tasks}
-    owed, n_settled, no_login, gone = _owed(run, folder, tasks, request.storage_state is not None)
+    entries = folder.entries()
+    owed, n_settled, no_login, gone = _owed(run, entries, tasks, request.storage_state is not None)
     gone_notes = (f"task '{t}' of this run is no longer in the benchmark" for t in gone)
     return Plan(
         run=run,
@@ -155,7 +177,30 @@ def plan(request: RunRequest) -> Plan:
         per_host=request.per_host,
         retries=request.retries,
         notes=(*selected.notes, *gone_notes),
+        redactor=redactor,
+        budget_usd=request.budget_usd,
+        spent_usd=spent(entries),
     )
+
+
+def _check_prices(request: RunRequest, agent: Agent) -> None:
+    """A limit in USD can be kept, as far as that is known before anything is spent."""
+    limits = {"--budget-usd": request.budget_usd, "--max-cost-usd": request.limits.cost_usd}
+    given = [name for name, usd in limits.items() if usd is not None]
+    if given and agent.priced() is False:
+        raise ConfigError(
+            f"{given[0]}: no price is known for model '{request.model}', so its cost cannot be "
+            "limited; give it a price, or leave the limit out"
+        )
+
+
+def _settings(request: RunRequest, concurrency: int) -> dict[str, Any]:
+    budget = {} if request.budget_usd is None else {"budget_usd": request.budget_usd}
+    return {
+        "concurrency": concurrency,
+        "storage_state": request.storage_state is not None,
+        **budget,
+    }
 
 
 def _select(request: RunRequest, benchmark: Benchmark) -> Selected:
@@ -199,6 +244,11 @@ def _identity(
         network=network,
         guard=backend.guard(fence=network == "sites").level,
     )
+
+
+def _clean(agent: AgentId, redactor: Redactor) -> AgentId:
+    """Which agent, without secrets, before that is compared, hashed or written."""
+    return AgentId.model_validate(redactor.said_value(agent.as_json(), by_name=True))
 
 
 def _backend(request: RunRequest) -> Backend:
@@ -299,13 +349,18 @@ def _grown(earlier: Run | None, selection: Selection) -> tuple[Selection, ...]:
 
 
 def _owed(
-    run: Run, folder: RunFolder, tasks: Mapping[str, Task], logged_in: bool
+    run: Run, entries: Sequence[AttemptEntry], tasks: Mapping[str, Task], logged_in: bool
 ) -> tuple[tuple[Owed, ...], int, tuple[Attempt, ...], tuple[str, ...]]:
     """What is still to be made, how much is settled, what needs a login, what is gone.
 
     Infrastructure failures are owed again, as is an attempt at an earlier text of its task.
     """
-    settled = folder.attempts()
+    settled = newest(entries)
+    deaths = Counter(
+        (entry.task_id, entry.attempt, entry.task_key)
+        for entry in entries
+        if entry.status == "infrastructure" and entry.reason.startswith(DIED)
+    )
     owed: list[Owed] = []
     no_login: list[Attempt] = []
     gone: list[str] = []
@@ -320,7 +375,8 @@ def _owed(
         elif task.requires_login and not logged_in:
             no_login.append((task_id, attempt))
         else:
-            owed.append(Owed(task=task, attempt=attempt))
+            n_deaths = deaths[task_id, attempt, task.view.key]
+            owed.append(Owed(task=task, attempt=attempt, n_deaths=n_deaths))
     return tuple(owed), n_settled, tuple(no_login), tuple(dict.fromkeys(gone))
 
 

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from browseruse_bench.agents.base import Stopped
 from browseruse_bench.browsers.recorder import Recorder
 from browseruse_bench.records.trace import Call, Limits, Page, Step, Thought, Usage
+from browseruse_bench.runs.budget import over
+from browseruse_bench.store.redact import Redaction, Redactor
 
 
 class RecordingSink:
@@ -18,10 +20,15 @@ class RecordingSink:
         recorder: Recorder | None,
         limits: Limits,
         *,
+        redaction: Redaction | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Record through `recorder`; None for an attempt without a browser."""
+        """Record through `recorder`; None for an attempt without a browser.
+
+        What the agent says is kept as `redaction` leaves it; the recorder has the same one.
+        """
         self._recorder = recorder
+        self._redaction = redaction or Redaction(Redactor.of(()))
         self._limits = limits
         self._clock = clock
         self._start = clock()
@@ -33,6 +40,9 @@ class RecordingSink:
         """What went wrong in the harness itself while it recorded: never the agent's fault."""
         self.last_sign = self._start
         """When the agent last gave a sign of life, on the sink's clock."""
+        self.spent: str | None = None
+        """Why the attempt's limit in USD is reached, or cannot be kept."""
+        self._spent_at: float | None = None
 
     def now(self) -> float:
         """Seconds since the attempt started."""
@@ -48,9 +58,11 @@ class RecordingSink:
         """Record the state after an action, as a step.
 
         Raises:
-            Stopped: this action was one more than the limit; it is recorded all the same.
+            Stopped: this action was one more than the limit, or came after the limit in USD;
+                it is recorded all the same.
         """
         self.alive()
+        call = self._clean(call)
         self.last_target = target_id or self.last_target
         t1 = self.now()
         self.steps.append(
@@ -65,6 +77,7 @@ class RecordingSink:
         self.alive()
         if self.n_counted > self._limits.max_steps:
             raise Stopped("step_limit")
+        self._stop_if_spent()
 
     @property
     def n_counted(self) -> int:
@@ -75,6 +88,7 @@ class RecordingSink:
     async def thought(self, text: str, *, native_index: int | None = None) -> None:
         """Attach a thought to the first step of a turn, or to the last step."""
         self.alive()
+        text = str(self._redaction.said(text))
         for place, step in enumerate(self.steps):
             if native_index is None or step.native_index == native_index:
                 found = place if native_index is not None else len(self.steps) - 1
@@ -84,14 +98,40 @@ class RecordingSink:
                 return
 
     def usage(self, usage: Usage) -> None:
-        """Replace what is known about a model's use."""
+        """Replace what is known about a model's use.
+
+        Raises:
+            Stopped: the attempt's limit in USD is reached, or this use has no price.
+        """
         self.alive()
         self._usage[usage.model] = usage
+        self._stop_if_spent()
+
+    def _stop_if_spent(self) -> None:
+        self.spent = over(self._usage.values(), self._limits.cost_usd)
+        if self.spent is not None:
+            self._spent_at = self._spent_at or self._clock()
+            raise Stopped("budget_limit")
+
+    @property
+    def spent_s(self) -> float | None:
+        """Seconds since the limit in USD was reached; None: it is not."""
+        return None if self._spent_at is None else self._clock() - self._spent_at
+
+    @property
+    def silent_s(self) -> float:
+        """Seconds since the agent's last sign of life."""
+        return self._clock() - self.last_sign
 
     @property
     def all_usage(self) -> tuple[Usage, ...]:
         """The last word on each model's use."""
         return tuple(self._usage.values())
+
+    def _clean(self, call: Call) -> Call:
+        said = call.model_dump()
+        clean = self._redaction.said(said)
+        return call if clean == said else Call.model_validate(clean)
 
     async def final(self) -> Step:
         """The state now, as the step behind the last."""
@@ -122,5 +162,5 @@ class RecordingSink:
             page_before=before,
             page_after=seen.page,
             observations=seen.observations,
-            errors=seen.errors,
+            errors=tuple(map(self._redaction.redactor.said, seen.errors)),
         )

@@ -62,14 +62,20 @@ class SiteProcess:
 
     @classmethod
     async def start(
-        cls, name: SiteName, *, owner: Path, seed: int, timeouts: Timeouts
+        cls,
+        name: SiteName,
+        *,
+        owner: Path,
+        seed: int,
+        timeouts: Timeouts,
+        temporary: Path | None = None,
     ) -> SiteProcess:
         """Start the site in a process and an empty folder of its own; it serves on return.
 
         Raises:
             SiteError: it cannot be imported, fails, ends or is silent for too long.
         """
-        folder = Path(tempfile.mkdtemp(prefix="bubench-site-")).resolve()
+        folder = Path(tempfile.mkdtemp(prefix="bubench-site-", dir=temporary)).resolve()
         pipe = asyncio.subprocess.PIPE
         module = "browseruse_bench.sites.serve"
         argv = [sys.executable, "-m", module, name.target, str(folder), str(seed)]
@@ -206,6 +212,7 @@ class SitePool:
         seed: int,
         *,
         timeouts: Timeouts | None = None,
+        temporary: Path | None = None,
     ) -> None:
         """Start nothing yet.
 
@@ -213,11 +220,14 @@ class SitePool:
             owner: folder whose processes file records the site processes.
             sites: host name -> "module:Site".
             seed: given to every site, so that each process serves the same content.
+            timeouts: how long a site may take.
+            temporary: folder for the sites' own ones; default: the system's.
         """
         self._owner = owner
         self._names = [SiteName(host, target) for host, target in sites.items()]
         self._seed = seed
         self._timeouts = timeouts or Timeouts()
+        self._temporary = temporary
         self._locks = {name.host: asyncio.Lock() for name in self._names}
         self._shared: dict[str, SiteProcess] = {}
         self._idle: dict[str, list[SiteProcess]] = {name.host: [] for name in self._names}
@@ -290,7 +300,11 @@ class SitePool:
 
     async def _start(self, name: SiteName) -> SiteProcess:
         site = await SiteProcess.start(
-            name, owner=self._owner, seed=self._seed, timeouts=self._timeouts
+            name,
+            owner=self._owner,
+            seed=self._seed,
+            timeouts=self._timeouts,
+            temporary=self._temporary,
         )
         self._running.add(site)
         return site

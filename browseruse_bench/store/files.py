@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from browseruse_bench.errors import DataError
+from browseruse_bench.store.redact import Redactor
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.,=+@-]*")
 _RESERVED = {"CON", "PRN", "AUX", "NUL", *(f"{p}{n}" for p in ("COM", "LPT") for n in range(1, 10))}
@@ -38,10 +39,26 @@ def write_atomic(path: Path, content: bytes | str, *, mode: int = 0o644) -> None
         raise
 
 
+def write_durable(path: Path, content: bytes) -> None:
+    """Put `content` on disk at `path`; half a file may be left where that is interrupted.
+
+    For what counts only once something that is written later names it: there is nothing for
+    `write_atomic` to hide until then. What was in its place, a link too, is removed.
+    """
+    path.unlink(missing_ok=True)
+    with path.open("xb") as file:
+        if content:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+
+
 def write_json(path: Path, value: Any) -> None:
-    """Put a JSON value at `path`, indented and with sorted keys, atomically."""
+    """Put a JSON value at `path`, indented, with sorted keys and without our own secrets,
+    atomically.
+    """
     text = json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False)
-    write_atomic(path, text + "\n")
+    write_atomic(path, Redactor.of_environment().own(text) + "\n")
 
 
 def read_json(path: Path) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, Self, cast
 
 from browseruse_bench.errors import DataError
 from browseruse_bench.records.base import canonical_json
+from browseruse_bench.store.redact import Redactor
 
 
 class Journal:
@@ -29,8 +30,9 @@ class Journal:
             os.truncate(self.path, whole)
 
     def append(self, entry: dict[str, Any]) -> None:
-        """Add one entry; when this returns it is on disk."""
-        self._file.write(canonical_json(entry).encode(errors="replace") + b"\n")
+        """Add one entry, without our own secrets; when this returns it is on disk."""
+        line = Redactor.of_environment().own(canonical_json(entry))
+        self._file.write(line.encode(errors="replace") + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 

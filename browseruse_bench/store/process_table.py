@@ -45,6 +45,22 @@ def table() -> list[Seen]:
     return [seen for seen in map(_from_proc, numbers) if seen is not None]
 
 
+def memory_gb(session: int) -> float:
+    """What the processes of a session use together, in GB (10^9 bytes), without what they
+    share with others; 0 where the system does not tell.
+    """
+    return sum(_private_bytes(seen.pid) for seen in table() if seen.session == session) / 1e9
+
+
+def _private_bytes(pid: int) -> int:
+    """Resident memory without the pages of files and of shared memory."""
+    try:
+        fields = (_PROC / str(pid) / "statm").read_text().split()
+    except OSError:
+        return 0
+    return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")
+
+
 def environment_has(pid: int, name: str, word: str) -> bool:
     """Whether a process was started with `word` in the space-separated variable `name`.
 

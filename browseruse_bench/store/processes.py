@@ -35,6 +35,7 @@ from browseruse_bench.store.process_table import (
     machine_id,
     table,
 )
+from browseruse_bench.store.redact import Redactor
 
 FILE = "processes.jsonl"
 MARK = "BUBENCH_OWNED"
@@ -102,7 +103,8 @@ async def spawn(
     """Start a program in a session of its own; its record is on disk before it runs.
 
     Args:
-        argv: program (a path, or a name on PATH) and arguments; kept on disk, so no secrets.
+        argv: program (a path, or a name on PATH) and arguments; kept on disk without what has
+            the value or the shape of a secret, but every user of the machine can read them.
         owner: folder whose `processes.jsonl` holds the record.
         kind: what it is, for people: "browser", "site", "worker".
         env: the whole environment; default: this process's own.
@@ -254,7 +256,7 @@ def _entry(
     return ProcessEntry(
         event="start", id=identity, kind=kind, boot_id=boot_id(), machine_id=machine_id(),
         pgid=pid, leader_start=leader.start, owner_pid=owner.pid, owner_start=owner.start,
-        argv=argv, removes=removes,
+        argv=tuple(map(Redactor.of_environment().said, argv)), removes=removes,
     )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
@@ -68,8 +69,15 @@ class RunFolder:
         Raises:
             DataError: a line of the journal is damaged.
         """
-        entries = _parse(self.attempts_path, AttemptEntry)
-        return {(entry.task_id, entry.attempt): entry for entry in entries}
+        return newest(self.entries())
+
+    def entries(self) -> list[AttemptEntry]:
+        """Every settled try, oldest first.
+
+        Raises:
+            DataError: a line of the journal is damaged.
+        """
+        return _parse(self.attempts_path, AttemptEntry)
 
     def judgements(self) -> list[Judgement]:
         """All judgements, oldest first.
@@ -91,6 +99,11 @@ def _parse(path: Path, record: type[_Line]) -> list[_Line]:
         return [record.model_validate(line) for line in read_journal(path)]
     except ValidationError as error:
         raise DataError(f"{path}: {error}") from error
+
+
+def newest(entries: Iterable[AttemptEntry]) -> dict[Attempt, AttemptEntry]:
+    """The last entry of each attempt."""
+    return {(entry.task_id, entry.attempt): entry for entry in entries}
 
 
 def find_runs(root: Path) -> list[RunFolder]:

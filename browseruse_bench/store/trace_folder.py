@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from browseruse_bench.errors import DataError
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.trace import Step, Trace
-from browseruse_bench.store.files import read_json, sha256_file, write_atomic, write_json
+from browseruse_bench.store.files import read_json, sha256_file, write_atomic, write_durable
 
 MANIFEST = "MANIFEST.json"
 
@@ -32,10 +32,13 @@ def freeze(folder: Path, trace: Trace, steps: Sequence[Step]) -> str:
     """Write trace.json, steps.jsonl and, last, the manifest; return the trace key.
 
     The key is the SHA-256 of the manifest, which holds the SHA-256 of every other file, so
-    it names every byte of the trace.
+    it names every byte of the trace. All of it is on disk on return, so that the journal's
+    line, which is written next and makes it count, never names what a power failure took.
     """
-    write_json(folder / "trace.json", trace.as_json())
-    write_atomic(folder / "steps.jsonl", "".join(f"{step.as_line()}\n" for step in steps))
+    folder.mkdir(parents=True, exist_ok=True)
+    write_durable(folder / "trace.json", f"{trace.as_line()}\n".encode(errors="replace"))
+    lines = "".join(f"{step.as_line()}\n" for step in steps)
+    write_durable(folder / "steps.jsonl", lines.encode(errors="replace"))
     manifest = {
         path.relative_to(folder).as_posix(): sha256_file(path)
         for path in sorted(folder.rglob("*"))
@@ -43,7 +46,7 @@ def freeze(folder: Path, trace: Trace, steps: Sequence[Step]) -> str:
     }
     # A file's name may be bytes that are no UTF-8; JSON is read back the same way.
     text = canonical_json(manifest).encode(errors="surrogatepass")
-    write_atomic(folder / MANIFEST, text)
+    write_durable(folder / MANIFEST, text)
     return hashlib.sha256(text).hexdigest()
 
 

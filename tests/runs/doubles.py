@@ -92,6 +92,10 @@ class Echo(Agent):
         return AgentReport(status="finished", answer=view.text, claimed_success=None)
 
 
+class InBrowser(Echo):
+    needs_browser = True
+
+
 class Echo2(Echo):
     version = "2"
 

@@ -135,7 +135,7 @@ def test_a_stand_in_is_part_of_the_identity_and_fences_the_browser_in(benchmark,
 def test_an_agent_that_needs_a_browser_is_not_run_without_one(benchmark, request_of):
     benchmark("a")
     with pytest.raises(ConfigError, match="needs a browser"):
-        plan(request_of(agent="nop"))
+        plan(request_of(agent="tests.runs.doubles:InBrowser"))
 
 
 @pytest.mark.parametrize(
