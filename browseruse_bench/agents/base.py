@@ -102,6 +102,8 @@ class Agent(ABC):
     per_core: ClassVar[int] = 4
     """How many attempts a core carries at once, for `--concurrency auto`."""
     needs_browser: ClassVar[bool] = True
+    plays_solutions: ClassVar[bool] = False
+    """Whether it is given the reference solutions: only the oracle is."""
 
     def __init__(self, setup: AgentSetup) -> None:
         """Check that everything needed is there, before anything is spent.

@@ -30,6 +30,7 @@ class OracleAgent(Agent):
     """Plays the reference solution through a browser connection of its own."""
 
     name = "oracle"
+    plays_solutions = True
     per_core = 2
 
     def __init__(self, setup: AgentSetup) -> None:

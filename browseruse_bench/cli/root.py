@@ -49,12 +49,12 @@ class _Root(click.Group):
             from browseruse_bench.store.redact import Redactor
 
             said = Redactor.of_environment().said
-            if ctx.params.get("debug") or not isinstance(error, BenchError):
+            if ctx.params.get("debug") or not isinstance(error, (BenchError, OSError)):
                 # Python's own words about the error would show what it holds.
                 click.echo(said("".join(traceback.format_exception(error))), err=True, nl=False)
                 ctx.exit(1)
             click.echo(said(f"bubench: {error}"), err=True)
-            ctx.exit(error.exit_status)
+            ctx.exit(error.exit_status if isinstance(error, BenchError) else 1)
 
 
 @click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,14 @@ import click
 
 from browseruse_bench.cli import options
 
+_HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
+
 
 def _sites(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> dict[str, str]:
     sites: dict[str, str] = {}
     for text in value:
         host, equals, target = text.partition("=")
-        if not equals or not host or ":" not in target:
+        if not equals or not _HOST.fullmatch(host.lower()) or ":" not in target:
             raise click.BadParameter(f"'{text}' is not of the form HOST=module:Site")
         sites[host.lower()] = target
     return sites
@@ -65,7 +68,7 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
 )
 @click.option(
     "--repeat",
-    type=options.positive,
+    type=click.IntRange(1, 1000),
     default=1,
     show_default=True,
     help="Attempts at each task.",

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import signal
 import sys
 import time
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import click
@@ -16,6 +18,7 @@ from browseruse_bench.cli.loop import run_loop
 from browseruse_bench.errors import BudgetError
 from browseruse_bench.records.run import Accounting
 from browseruse_bench.records.trace import OutcomeStatus
+from browseruse_bench.report.render import clean
 from browseruse_bench.report.summary import report_run
 from browseruse_bench.runs.execute import Executed, Progress, execute
 from browseruse_bench.runs.plan import Plan, RunRequest, plan
@@ -57,7 +60,7 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
     if as_json:
         click.echo(json.dumps(_result_json(planned, executed, accounting), indent=2))
     else:
-        click.echo(_result_text(planned, accounting))
+        click.echo(_result_text(request, planned, accounting))
     if executed.over_budget:
         return BudgetError.exit_status
     if executed.n_stopped:
@@ -145,7 +148,7 @@ class _Teller:
         self.n_done = progress.n_done
         entry = progress.entry
         self.statuses[entry.status] += 1
-        what = f"{entry.task_id} #{entry.attempt} {entry.status}"
+        what = clean(f"{entry.task_id} #{entry.attempt} {entry.status}")
         rate = self.n_done / max(time.monotonic() - self._start, 1e-9)
         if self._bar is not None:
             from rich.markup import escape
@@ -154,7 +157,7 @@ class _Teller:
             self._bar.update(self._bar.task_ids[0], completed=self.n_done, description=text)
             return
         left_s = (self._n_owed - self.n_done) / rate
-        reason = f" ({entry.reason})" if entry.reason else ""
+        reason = clean(f" ({entry.reason})") if entry.reason else ""
         click.echo(
             f"[{self.n_done}/{self._n_owed}] {what}{reason}: {entry.n_steps} steps, "
             f"{entry.wall_s:.1f} s; {rate * 60:.1f}/min, {left_s:.0f} s left",
@@ -223,14 +226,20 @@ def _result_json(planned: Plan, executed: Executed, accounting: Accounting) -> d
     }
 
 
-def _result_text(planned: Plan, accounting: Accounting) -> str:
-    identity = planned.run.identity
-    model = f" --model {identity.agent.model}" if identity.agent.model else ""
+def _result_text(request: RunRequest, planned: Plan, accounting: Accounting) -> str:
+    options = {
+        "agent": request.agent,
+        "benchmark": request.benchmark,
+        "split": request.split,
+        "model": request.model,
+        "run-id": planned.run.run_id,
+        "experiments": None if request.experiments == Path("experiments") else request.experiments,
+    }
+    given = (f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value)
     return "\n".join(
         (
             f"run {planned.run.run_id} in {planned.folder.path}",
             accounting.sentence,
-            f"next: bubench eval --agent {identity.agent.name} --benchmark {identity.benchmark}"
-            f"{model} --run-id {planned.run.run_id}",
+            f"next: bubench eval {' '.join(given)}",
         )
     )

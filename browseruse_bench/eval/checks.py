@@ -35,6 +35,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
+from urllib.parse import urlsplit
 
 from browseruse_bench.errors import DataError, GraderError, boundary
 from browseruse_bench.eval import addresses, matcher, snapshot
@@ -53,7 +54,7 @@ from browseruse_bench.records.rubric import (
 )
 from browseruse_bench.store.trace_folder import TraceFolder
 
-VERSION = "1"
+VERSION = "2"
 
 MISSING_EVIDENCE = "missing_evidence"
 ABSENT_SCOPE = "absent_scope"
@@ -260,8 +261,10 @@ class _File:
 
 
 def _file(evidence: Evidence, check: FileCheck) -> _Outcome:
-    saved = [f for f in _saved(evidence.folder) if fnmatch.fnmatchcase(f.name, check.name)]
-    downloaded = [f for f in _downloads(evidence) if fnmatch.fnmatchcase(f.name, check.name)]
+    own = _saved(evidence.folder) if check.host is None else []
+    saved = [f for f in own if fnmatch.fnmatchcase(f.name, check.name)]
+    downloads = _downloads(evidence, check.host)
+    downloaded = [f for f in downloads if fnmatch.fnmatchcase(f.name, check.name)]
     files = saved or downloaded[:1]
     if not files:
         return _Outcome("not_assessable", f"There is no file '{check.name}'.", reason=ABSENT_SCOPE)
@@ -280,12 +283,20 @@ def _saved(folder: TraceFolder) -> list[_File]:
     ]
 
 
-def _downloads(evidence: Evidence) -> Iterator[_File]:
-    """The downloads, the latest first."""
+def _downloads(evidence: Evidence, host: str | None) -> Iterator[_File]:
+    """The downloads, the latest first; with `host` only those that came from there."""
     for observation in evidence.observations("download"):
+        if host is not None and not _is_from(observation.url, host):
+            continue
         evidence.folder.evidence(observation.ref)
         path = evidence.folder.path / "evidence" / observation.ref
         yield _File("final", observation.ref, observation.name or observation.ref, path)
+
+
+def _is_from(url: str | None, host: str) -> bool:
+    """A blob: or data: address is not from a host: a script of the page may have made it."""
+    parts = urlsplit(url or "")
+    return parts.scheme in ("http", "https") and parts.hostname == host
 
 
 def _file_citation(file: _File, check: FileCheck) -> Citation:

@@ -94,6 +94,9 @@ class FileCheck(Record):
     """Base name, or a glob pattern such as "*.csv"."""
     contains: str | None = Field(default=None, min_length=1)
     sha256: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$")
+    host: str | None = Field(default=None, min_length=1)
+    """Only a download from this host counts, by the address that the browser told of it; not a
+    file that the agent wrote itself."""
 
     @model_validator(mode="after")
     def _one_criterion(self) -> Self:

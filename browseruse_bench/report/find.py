@@ -41,6 +41,9 @@ def find_run(
         "run-id": run_id,
     }
     fitting = [(f, r) for f, r in runs if _fits(r, wanted)]
+    if not fitting and not runs:
+        for folder in find_runs(root):
+            folder.read_run()  # all of them are damaged: the first one says how
     if not fitting:
         raise ConfigError(_none_fits(root, wanted, runs))
     return max(fitting, key=lambda pair: (_last_active(*pair), str(pair[0].path)))

@@ -264,7 +264,11 @@ class _Live:
             final = Step(index=len(self.sink.steps) + 1, t0=now, t1=now, errors=errors)
             outcome = Outcome(status="infrastructure", reason=DIED)
         if self._lost():
-            outcome = await self._death()
+            death = await self._death()
+            # An agent that ended well and then closed its browser keeps what it reported.
+            ended_well = report is not None and outcome.status != "agent_error"
+            if not (ended_well and death.status == "agent_error"):
+                outcome = death
         return _Seen(
             outcome=outcome,
             steps=tuple(self.sink.steps),
@@ -461,6 +465,8 @@ class _Evidence:
     def _downloads(self) -> list[Observation]:
         if not self.downloads.is_dir():
             return []
+        told = self.recorder.downloads if self.recorder is not None else ()
+        address = {d.name: self.redactor.own(d.url) for d in told if d.state == "completed"}
         whole = [p for p in sorted(self.downloads.iterdir()) if p.suffix != ".crdownload"]
         return [
             Observation(
@@ -471,6 +477,7 @@ class _Evidence:
                     self.redactor.own(file.suffix[1:21]) or "bin",
                 ),
                 name=self.redactor.own(file.name),
+                url=address.get(file.name),
             )
             for file in whole
             if file.is_file() and not file.is_symlink()

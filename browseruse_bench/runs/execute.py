@@ -199,7 +199,7 @@ def _next_try(attempts: Path) -> int:
     numbers = [
         int(number)
         for path in (attempts.iterdir() if attempts.is_dir() else ())
-        if (number := path.name.removeprefix("try-")).isdigit()
+        if (number := path.name.removeprefix("try-")).isdecimal()
     ]
     return max(numbers, default=0) + 1
 

@@ -265,11 +265,14 @@ def _backend(request: RunRequest) -> Backend:
 
 
 def _agent(request: RunRequest, benchmark: Benchmark) -> Agent:
-    agent_class: type[Agent] = AGENTS.get(request.agent)
+    agent_class: Any = AGENTS.get(request.agent)
+    if not (isinstance(agent_class, type) and issubclass(agent_class, Agent)):
+        raise ConfigError(f"--agent {request.agent}: is not a subclass of agents.base.Agent")
+    plays = agent_class.plays_solutions and bool(benchmark.references.solutions)
     setup = AgentSetup(
         model=request.model,
-        solution_of=benchmark.solution if benchmark.references.solutions else None,
-        solutions_key=benchmark.solutions_key(),
+        solution_of=benchmark.solution if plays else None,
+        solutions_key=benchmark.solutions_key() if plays else None,
     )
     agent = agent_class(setup)
     if request.browser == "none" and agent.needs_browser:

@@ -117,7 +117,9 @@ class _Builder:
             found.append(Observation(kind="probe", ref=ref, name=name))
         for name, content in downloads.items():
             ref = put_evidence(self.folder, content, "bin")
-            found.append(Observation(kind="download", ref=ref, name=name))
+            found.append(
+                Observation(kind="download", ref=ref, name=name, url=f"http://shop.test/{name}")
+            )
         return found
 
 

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from browseruse_bench.errors import GraderError
-from browseruse_bench.eval.checks import grade, json_equal
+from browseruse_bench.eval.checks import _is_from, grade, json_equal
 from browseruse_bench.records.rubric import Rubric
 
 CANARY = "BUB-CANARY-0123456789abcdef"
@@ -333,6 +333,27 @@ def test_a_file_is_found_by_its_base_name_and_hash(make_trace):
 def test_a_doubled_contradicting_deliverable_is_not_met(make_trace):
     folder = make_trace(files={"a.csv": b"Kettle,30", "b.csv": b"Kettle,31"})
     assert only(folder, CHECKS["file"]).status == "violated"
+
+
+@pytest.mark.parametrize(
+    ("host", "status"), [("shop.test", "met"), ("other.test", "not_assessable")]
+)
+def test_a_download_counts_by_the_host_that_it_came_from(make_trace, host, status):
+    folder = make_trace(downloads={"a.csv": b"Kettle,30"})
+    check = {"kind": "file", "name": "*.csv", "contains": "Kettle,30", "host": host}
+    assert only(folder, check).status == status
+
+
+def test_a_file_that_the_agent_wrote_is_no_download(make_trace):
+    """The file of an agent that never visited the page earned the download's points."""
+    folder = make_trace(files={"a.csv": b"Kettle,30"})
+    check = {"kind": "file", "name": "*.csv", "contains": "Kettle,30", "host": "shop.test"}
+    assert only(folder, check).status == "not_assessable"
+
+
+@pytest.mark.parametrize("url", [None, "blob:http://shop.test/1", "data:text/csv,Kettle"])
+def test_a_download_that_a_script_may_have_made_is_from_no_host(url):
+    assert not _is_from(url, "shop.test")
 
 
 def test_the_agents_file_comes_before_a_download(make_trace):

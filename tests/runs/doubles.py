@@ -96,6 +96,15 @@ class InBrowser(Echo):
     needs_browser = True
 
 
+class Nosy(Echo):
+    """Answers with whether it was given the reference solutions."""
+
+    name = "nosy"
+
+    async def attempt(self, view, session, limits, sink, workspace):
+        return AgentReport(status="finished", answer=repr(self.setup.solution_of))
+
+
 class Echo2(Echo):
     version = "2"
 

@@ -138,6 +138,27 @@ def test_an_agent_that_needs_a_browser_is_not_run_without_one(benchmark, request
         plan(request_of(agent="tests.runs.doubles:InBrowser"))
 
 
+def test_nop_needs_no_browser(benchmark, carry_out):
+    benchmark("a")
+    assert carry_out(agent="nop")[1].statuses == {"finished": 1}
+
+
+@pytest.mark.parametrize("target", ["os:path", "json:dumps", "pathlib:Path"])
+def test_what_is_no_agent_is_refused(benchmark, request_of, target):
+    benchmark("a")
+    with pytest.raises(ConfigError, match="not a subclass of"):
+        plan(request_of(agent=target))
+
+
+def test_only_an_agent_that_plays_solutions_is_given_them(benchmark, carry_out):
+    folder = benchmark("a")
+    (folder / "solutions").mkdir()
+    (folder / "solutions" / "t1.json").write_text('[{"done": "secret"}]')
+    planned, _, _ = carry_out(agent="tests.runs.doubles:Nosy")
+    trace = planned.folder.try_path("t1", 1, 1) / "trace.json"
+    assert json.loads(trace.read_text())["outcome"]["answer"] == "None"
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -345,7 +345,7 @@ def _return() -> Iterator[Draft]:
                 {"id": "A4_invoice", "requirement": f"The invoice of {target.number} was "
                  "downloaded.", "facts": ["F1"], "weight": 20,
                  "check": {"kind": "file", "name": f"invoice-{target.number}*.csv",
-                           "contains": f"{target.number},TOTAL"}},
+                           "host": "shop.test", "contains": f"{target.number},TOTAL"}},
             ],
             facts=[
                 fact(1, f"{target.number} was delivered with {bought} × {name}.",
