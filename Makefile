@@ -36,9 +36,11 @@ docs: $(VENV)/.dev  ## Serve the documentation.
 bench: $(VENV)/.dev machine  ## Measure what benches/ measures.
 	for bench in benches/[a-z]*.py; do $(BIN)/python $$bench || exit 1; done
 
-# What is kept outside the environment: Chromium, and the sites' data in the user's cache.
+# What is kept outside the environment: Chromium, the environment of browser-use, and the
+# sites' data in the user's cache.
 machine: | $(VENV)/.demo
 	@$(BIN)/bubench doctor --install-chromium --quiet
+	@$(BIN)/bubench agents install browser-use --quiet
 	@$(BIN)/python -c 'from browseruse_bench.sites import docs; docs.documentation()'
 
 lock: $(VENV)/.dev  ## Resolve the dependencies anew (needs uv).
@@ -46,6 +48,9 @@ lock: $(VENV)/.dev  ## Resolve the dependencies anew (needs uv).
 		pyproject.toml --extra demo -o locks/demo.txt
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --quiet --upgrade \
 		-c locks/demo.txt pyproject.toml --extra demo --group pyproject.toml:dev -o locks/dev.txt
+	cd browseruse_bench/agents/browser_use && uv pip compile --universal --python-version 3.11 \
+		--generate-hashes --no-header --no-annotate --quiet --upgrade requirements.in \
+		--override overrides.txt -o requirements.txt
 
 clean:  ## Remove the environment and what was built.
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .import_linter_cache

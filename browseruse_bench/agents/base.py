@@ -99,7 +99,7 @@ class Agent(ABC):
     """A browser agent. Made once per run; attempts may go on at the same time."""
 
     name: ClassVar[str]
-    per_core: ClassVar[int] = 4
+    per_core: int = 4
     """How many attempts a core carries at once, for `--concurrency auto`."""
     needs_browser: ClassVar[bool] = True
     plays_solutions: ClassVar[bool] = False

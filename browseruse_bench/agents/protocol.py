@@ -47,6 +47,7 @@ class Action(Record):
     type: Literal["action"] = "action"
     n: int = Field(ge=1)
     call: Call
+    """Its t0 and t1 count from the moment the worker got its order."""
     focus: str | None = None
     """CDP target that the agent works in."""
     index: int | None = None
@@ -124,6 +125,10 @@ class Attempt(Record):
     native: str
     """Folder for the framework's own record."""
     attachments: str
+    downloads: str | None = None
+    """Folder where the browser's downloads belong."""
+    settings: dict[str, Any] = {}
+    """What the agent's own class tells its worker, besides."""
     limits: WorkerLimits
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from abc import abstractmethod
 from asyncio.subprocess import PIPE
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Literal
@@ -34,7 +35,7 @@ from browseruse_bench.browsers.base import Session
 from browseruse_bench.errors import AgentError
 from browseruse_bench.records.base import Record, canonical_json
 from browseruse_bench.records.task import TaskView
-from browseruse_bench.records.trace import Limits
+from browseruse_bench.records.trace import Call, Limits
 from browseruse_bench.store.process_table import memory_gb
 from browseruse_bench.store.processes import Owned, end, spawn
 
@@ -55,6 +56,10 @@ class WorkerAgent(Agent):
     @abstractmethod
     def command(self) -> Sequence[str]:
         """The worker's argv."""
+
+    def settings(self, view: TaskView) -> Mapping[str, Any]:
+        """What the worker is told beside the protocol's own fields; JSON, and no secret."""
+        return {}
 
     async def attempt(
         self, view: TaskView, session: Session, limits: Limits, sink: Sink, workspace: Workspace
@@ -127,6 +132,8 @@ class _Talk:
         self._buffer = bytearray()
         self._stop: Literal["step_limit", "time_limit", "budget_limit"] | None = None
         self._told = False
+        self._made = time.monotonic()
+        self._order_s = 0.0
 
     async def attempt(self, order: Attempt) -> AgentReport:
         try:
@@ -135,6 +142,7 @@ class _Talk:
             raise AgentError(f"worker: not ready within {READY_S:g} s") from None
         if not isinstance(first, Ready):
             raise AgentError(f"worker: began with '{first.type}', not with ready")
+        self._order_s = time.monotonic() - self._made
         await self._send(order)
         while not isinstance(message := await self._receive(), End):
             await self._handle(message)
@@ -186,10 +194,19 @@ class _Talk:
             raise AgentError("worker: went on after it was told to stop")
         try:
             await self._sink.action(
-                message.call, target_id=message.focus, native_index=message.index
+                self._timed(message.call), target_id=message.focus, native_index=message.index
             )
         except Stopped as stopped:
             self._stop = stopped.status
+
+    def _timed(self, call: Call) -> Call:
+        """The call on the attempt's clock, which began before the worker was started."""
+        times = {
+            name: round(value + self._order_s, 3)
+            for name, value in (("t0", call.t0), ("t1", call.t1))
+            if value is not None
+        }
+        return call.model_copy(update=times)
 
     async def _send(self, message: Record) -> None:
         stdin = self._owned.process.stdin
@@ -227,7 +244,7 @@ class _Talk:
 
 
 def _order(
-    agent: Agent, view: TaskView, session: Session, limits: Limits, workspace: Workspace
+    agent: WorkerAgent, view: TaskView, session: Session, limits: Limits, workspace: Workspace
 ) -> Attempt:
     return Attempt(
         attempt=view.task_id,
@@ -240,6 +257,8 @@ def _order(
         files=str(workspace.files),
         native=str(workspace.native),
         attachments=str(workspace.attachments),
+        downloads=None if workspace.downloads is None else str(workspace.downloads),
+        settings=dict(agent.settings(view)),
         limits=WorkerLimits(
             steps=limits.max_steps,
             seconds=limits.timeout_s,

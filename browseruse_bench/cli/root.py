@@ -17,6 +17,7 @@ VERBS = (
     "leaderboard",
     "list",
     "benchmark",
+    "agents",
     "demo",
     "doctor",
 )

@@ -26,19 +26,11 @@ async def test_nop_does_nothing_and_answers_nothing():
     assert (agent.identity().name, agent.identity().version) == ("nop", __version__)
 
 
-@pytest.mark.parametrize("name", ["nop", "oracle"])
+@pytest.mark.parametrize("name", ["browser-use", "nop", "oracle"])
 def test_every_agent_of_the_table_can_be_loaded(name):
     agent = AGENTS.get(name)
     assert issubclass(agent, Agent)
     assert agent.name == name
-
-
-def test_browser_use_is_said_to_come_later_in_one_line():
-    with pytest.raises(ConfigError, match="'browser-use' comes with a later release") as caught:
-        AGENTS.get("browser-use")
-    assert "\n" not in str(caught.value)
-    assert caught.value.exit_status == 2
-    assert "browser-use" not in AGENTS
 
 
 def test_unknown_agent_names_all_and_the_nearest():

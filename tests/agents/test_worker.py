@@ -162,5 +162,5 @@ async def test_a_worker_gets_nothing_of_the_task_but_its_view(attempt):
     assert seen["task"] == {"task_id": "t", "text": "Do it.", "attachments": []}
     assert set(seen) == {
         "type", "attempt", "task", "cdp_url", "ws_url", "target_id", "model", "work", "files",
-        "native", "attachments", "limits",
+        "native", "attachments", "settings", "limits",
     }  # fmt: skip

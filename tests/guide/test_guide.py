@@ -1,7 +1,8 @@
 """The integration guide, followed to the letter: in a project of its own, and in a copy of
 this repository whose package is edited as step 4 shows.
 
-The agent is `nop`: `browser-use` comes with a later release, and says so.
+The agent is `nop` where any would do, and `browser-use` in the guide's own commands: with a
+model that is a scripted endpoint, and with sites that stand in for example.com and example.org.
 """
 
 import json
@@ -12,6 +13,11 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from tests.agents.browser_use.installed import installed
+from tests.agents.browser_use.openai_server import Served
+
+__all__ = ["installed"]
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -206,19 +212,103 @@ def test_the_edited_copy_still_lists_every_benchmark(edited_copy):
     } <= names  # fmt: skip
 
 
+SITES = """
+import http.server
+import threading
+
+from browseruse_bench.sites.base import Site
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = b"<h1>Expected result description</h1><a href='/form'>The form</a>"
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+class Example(Site):
+    stateful = False
+
+    def start(self, directory, seed):
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        return "127.0.0.1", self.server.server_port
+
+    def stop(self):
+        self.server.shutdown()
+"""
+STAND_INS = "--site example.com=my_sites:Example --site example.org=my_sites:Example"
+SCRIPT = [
+    [{"navigate": {"url": "http://example.com/"}}],
+    [{"click": {"index": {"role": "link", "name": "The form"}}}],
+    [{"read": {"heading": "Expected .*"}}, {"done": {"text": "{heading}", "success": True}}],
+]
+"""The played answer to "your_task_001"."""
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+def test_the_guides_own_commands_with_browser_use(own_project, installed):
+    (own_project / "my_sites.py").write_text(SITES)
+    with Served({"Task description shown to the agent": SCRIPT}) as served:
+        model = f"--model openai-compatible:scripted@{served.url}"
+        done = bubench(
+            "run --agent browser-use --benchmark YourBenchmark --mode first_n --count 3 "
+            f"{model} {STAND_INS}",
+            own_project,
+        )
+    assert done.returncode == 0, done.stderr
+    assert "not run 1 (login 1)" in done.stdout
+    assert len(served.requests) == 3
+    (path,) = own_project.glob("experiments/YourBenchmark/All/browser-use/*/*/tasks/*/1/try-1")
+    trace = json.loads((path / "trace.json").read_text())
+    assert trace["outcome"]["status"] == "finished"
+    assert trace["outcome"]["answer"] == "Expected result description"
+    assert trace["stand_in"] is True
+    steps = [json.loads(line) for line in (path / "steps.jsonl").read_text().splitlines()]
+    assert [step["calls"][0]["name"] for step in steps] == ["navigate", "click", "done"]
+    assert steps[1]["page_after"]["url"] == "http://example.com/form"
+
+    judged = bubench("eval --agent browser-use --benchmark YourBenchmark", own_project)
+    assert judged.returncode == 0, judged.stderr
+    listed = bubench("leaderboard", own_project)
+    assert "browser-use  openai-compatible:scripted" in listed.stdout
+
+
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("run --mode first_n --count 3", "agent 'browser-use' comes with a later release"),
+        (
+            "run --mode first_n --count 3",
+            "agent 'browser-use' is not installed here; type `bubench",
+        ),
         ("eval", "no run below experiments fits --benchmark YourBenchmark --split All"),
     ],
 )
-def test_browser_use_is_not_there_yet_and_says_so(own_project, command, said):
+def test_without_its_environment_browser_use_says_what_to_type(
+    own_project, command, said, monkeypatch
+):
+    monkeypatch.setenv("XDG_DATA_HOME", str(own_project / "nothing"))
     verb, _, rest = command.partition(" ")
     done = bubench(f"{verb} --agent browser-use --benchmark YourBenchmark {rest}", own_project)
     assert done.returncode == 2
     assert done.stderr.startswith(f"bubench: {said}")
     assert not (own_project / "experiments").exists()
+
+
+@pytest.mark.browser
+def test_without_a_model_the_guides_command_says_how_to_give_one(own_project, installed):
+    done = bubench(
+        "run --agent browser-use --benchmark YourBenchmark --mode first_n --count 3", own_project
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("bubench: agent 'browser-use' needs a model; give --model")
 
 
 def test_an_empty_subset_is_valid(own_project):

@@ -190,9 +190,12 @@ def test_a_foreign_browser_cannot_reach_the_sites_and_the_plan_says_so(benchmark
         plan(request_of(browser="cdp", cdp_url="http://127.0.0.1:1"))
 
 
-def test_browser_use_is_refused_in_one_line(benchmark, request_of):
+def test_browser_use_is_refused_in_one_line_where_it_is_not_installed(
+    benchmark, request_of, monkeypatch, tmp_path
+):
     benchmark("a")
-    with pytest.raises(ConfigError, match="later release"):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match="type `bubench agents install browser-use`"):
         plan(request_of(agent="browser-use", browser="local"))
     assert ConfigError.exit_status == 2
 
