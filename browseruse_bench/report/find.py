@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from browseruse_bench.agents import AGENTS
+from browseruse_bench.agents.model_spec import model_label
 from browseruse_bench.benchmarks.folder import find
 from browseruse_bench.benchmarks.load import Benchmark, load_benchmark
 from browseruse_bench.errors import ConfigError, DataError
@@ -37,7 +38,7 @@ def find_run(
         "benchmark": benchmark,
         "split": split,
         "agent": agent,
-        "model": model,
+        "model": None if model is None else model_label(model),
         "run-id": run_id,
     }
     fitting = [(f, r) for f, r in runs if _fits(r, wanted)]

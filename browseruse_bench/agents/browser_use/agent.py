@@ -60,6 +60,9 @@ class BrowserUseAgent(WorkerAgent):
             parameters=parameters,
         )
 
+    def priced(self) -> bool | None:
+        return self.model.price is not None
+
     def command(self) -> Sequence[str]:
         return [str(self._environment_of_agent.python), str(WORKER)]
 

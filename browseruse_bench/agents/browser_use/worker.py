@@ -205,7 +205,6 @@ class Attempt:
         self._price: dict | None = order["settings"]["model"].get("price")
         self._n_native = 0
         self.call_timeout_s = self._limits["step_s"] * _OF_STEP
-        self.over_budget = False
         self.run_error: str | None = None
         self.browser = Browser(
             cdp_url=order["ws_url"],
@@ -269,7 +268,7 @@ class Attempt:
             n_steps=self.index - 1,
             max_steps=self._limits["steps"],
             run_error=self.run_error,
-            stopped="budget_limit" if self.over_budget else self.told.stop,
+            stopped=self.told.stop,
         )
         self._keep(history)
         errors = [error for step in native.steps(history) for error in step.errors]
@@ -290,14 +289,7 @@ class Attempt:
             record.pop("state_message", None)
             done = native.step(record)
             await self.told.ask(type="step", index=done.index, thought=done.thought, native=record)
-        self._stop_if_over()
-
-    def _stop_if_over(self) -> None:
-        limit = self._limits.get("cost_usd")
-        costs = [entry["cost_usd"] for entry in self.usage()]
-        if limit is not None and None not in costs and sum(costs) >= limit:
-            self.over_budget = True
-        if self.over_budget or self.told.stop is not None:
+        if self.told.stop is not None:
             self.agent.stop()
 
     def say_usage(self) -> None:
@@ -357,7 +349,7 @@ class Attempt:
             "max_steps": self._limits["steps"],
             "n_steps": self.index - 1,
             "run_error": self.run_error,
-            "stopped": "budget_limit" if self.over_budget else self.told.stop,
+            "stopped": self.told.stop,
             "usage": self.usage(),
             "history": history,
         }
