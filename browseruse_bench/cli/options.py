@@ -42,6 +42,21 @@ class _Amount(click.FloatRange):
         return number
 
 
+as_html = click.option(
+    "--html",
+    "html_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also write it as one HTML file, with pictures and without scripts.",
+)
+as_plot = click.option(
+    "--plot",
+    "plot_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Also draw the scores as a .png or .svg file (needs the extra 'plots').",
+)
+
 positive = click.IntRange(min=1)
 seconds = _Amount("seconds")
 usd = _Amount("USD")

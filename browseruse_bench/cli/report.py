@@ -18,6 +18,8 @@ from browseruse_bench.cli import options
 @options.experiments
 @options.as_json
 @options.as_markdown
+@options.as_html
+@options.as_plot
 def command(
     run: str | None,
     agent: str | None,
@@ -27,6 +29,8 @@ def command(
     experiments: Path,
     as_json: bool,
     as_markdown: bool,
+    html_file: Path | None,
+    plot_file: Path | None,
 ) -> None:
     """Report on a run: the one that is named, else the fitting one that was active last.
 
@@ -50,6 +54,17 @@ def command(
     at_hand, note = benchmark_of(found)
     click.echo(which(folder, found), err=True)
     summary = report_run(folder, at_hand, note=note)
+    if html_file is not None:
+        from browseruse_bench.report.html import report_page
+        from browseruse_bench.store.files import write_atomic
+
+        write_atomic(html_file, report_page(summary))
+        click.echo(f"HTML: {html_file}", err=True)
+    if plot_file is not None:
+        from browseruse_bench.report.plots import plot_report
+
+        plot_report(summary, plot_file)
+        click.echo(f"plot: {plot_file}", err=True)
     if as_json:
         click.echo(json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2))
     elif as_markdown:

@@ -15,6 +15,7 @@ VERBS = (
     "eval",
     "report",
     "leaderboard",
+    "compare",
     "list",
     "benchmark",
     "agents",

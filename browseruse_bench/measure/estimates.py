@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from browseruse_bench.measure.intervals import Interval, mean_interval, n_effective
+from browseruse_bench.measure.intervals import Interval, is_repeated, mean_interval, n_effective
 from browseruse_bench.measure.passk import PassK, pass_k
 from browseruse_bench.measure.tally import Placed
 from browseruse_bench.records.base import Record
@@ -87,7 +87,7 @@ def estimates(placed: Sequence[Placed]) -> Estimates:
 def _both(tasks: Sequence[Sequence[float]], top: float) -> tuple[Interval | None, Interval | None]:
     """The intervals for new tasks and for new attempts."""
     new = mean_interval(tasks, top=top, target="new tasks")
-    if new is not None and any(len(values) == 1 for values in tasks):
+    if new is not None and not is_repeated(tasks):
         # It is the same one: making it is most of the work of a large leaderboard.
         return new, new.model_copy(update={"target": "new attempts"})
     return new, mean_interval(tasks, top=top, target="new attempts")

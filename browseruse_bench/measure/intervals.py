@@ -51,7 +51,7 @@ def mean_interval(
 
     Attempts at the same task are clustered: for new tasks only the tasks count as drawn
     independently. For new attempts the tasks are fixed and only the spread within them counts;
-    where some task has a single attempt that spread is unknown, and the interval of new tasks,
+    where most tasks have a single attempt that spread is unknown, and the interval of new tasks,
     which is never too short for it, is given.
 
     Args:
@@ -74,8 +74,7 @@ def mean_interval(
     if any(not 0 <= value <= 1 for values in tasks for value in values):
         raise ValueError(f"a value is outside 0..{top:g}")
     means = [math.fsum(values) / len(values) for values in tasks]
-    single = any(len(values) == 1 for values in tasks)
-    if target == "new attempts" and (not single or len(tasks) == 1):
+    if target == "new attempts" and is_repeated(tasks):
         found = _stratified(tasks, means, level)
     elif len(tasks) < 2:
         found = None
@@ -96,6 +95,11 @@ def mean_interval(
         method=method,
         n_effective=n,
     )
+
+
+def is_repeated(tasks: Sequence[Sequence[float]]) -> bool:
+    """Whether the spread within tasks is known: at least half of them have several values."""
+    return 2 * sum(len(values) > 1 for values in tasks) >= len(tasks) > 0
 
 
 def wilson(
@@ -152,19 +156,18 @@ def variance(values: Sequence[float]) -> float:
 
 def _stratified(
     tasks: Sequence[Sequence[float]], means: Sequence[float], level: float
-) -> tuple[float, float, Method, float] | None:
+) -> tuple[float, float, Method, float]:
     """Wilson's interval with as many trials as give the variance within the tasks.
 
     One more task of full spread is counted in, so that tasks whose attempts happened to agree
-    do not make the interval vanish.
+    do not make the interval vanish; full spread is also that of a task with a single value.
     """
     n, m = sum(map(len, tasks)), len(tasks)
-    if n < 2:
-        return None
     share = math.fsum(means) / m
     prior = (math.fsum(value for values in tasks for value in values) + 2) / (n + 4)
-    within = [variance(values) / len(values) for values in tasks]
-    of_mean = (math.fsum(within) + prior * (1 - prior) * m / n) / (m * (m + 1))
+    full = prior * (1 - prior)
+    within = [variance(values) / len(values) if len(values) > 1 else full for values in tasks]
+    of_mean = (math.fsum(within) + full * m / n) / (m * (m + 1))
     effective = share * (1 - share) / of_mean
     effective = max(effective, float(m)) if effective > 0 else float(n)
     low, high = wilson(

@@ -12,6 +12,7 @@ from browseruse_bench.measure.intervals import (
     LEVEL,
     Interval,
     Target,
+    is_repeated,
     n_effective,
     t_quantile,
     variance,
@@ -105,8 +106,8 @@ def paired(
     The tasks are the pairs; attempts at the same task are averaged first. The interval is that
     of Student's t with one more task each on which the one and the other run has all and the
     other nothing, so it has a width also where no task differs. For new attempts the variance
-    within the tasks takes the place of that between them, where every common task was attempted
-    more than once by both.
+    within the tasks takes the place of that between them, where most common tasks were attempted
+    more than once by both; a task of a single attempt counts with full spread.
 
     Args:
         first: values of the first run, 0..top.
@@ -170,12 +171,16 @@ def _interval(
     between = (math.fsum(d * d for d in differences) + 2) / (m + 2) - adjusted**2
     df = m - 1
     squared = between
-    if target == "new attempts" and all(len(a) > 1 and len(b) > 1 for a, b in tasks):
-        within = (variance(values) / len(values) for pair in tasks for values in pair)
-        squared = (math.fsum(within) / top**2 + 2) / (m + 2)
+    if target == "new attempts" and all(is_repeated(run) for run in zip(*tasks, strict=True)):
+        within = (
+            variance(values) / len(values) / top**2 if len(values) > 1 else 0.25
+            for pair in tasks
+            for values in pair
+        )
+        squared = (math.fsum(within) + 2) / (m + 2)
         df = sum(len(a) + len(b) - 2 for a, b in tasks)
     half = t_quantile((1 + level) / 2, df) * math.sqrt(squared / (m + 2))
-    n = min(n_effective(first_or_second) for first_or_second in zip(*tasks, strict=True))
+    n = min(n_effective(run) for run in zip(*tasks, strict=True))
     return top * math.sqrt(squared), Interval(
         low=top * max(-1.0, min(mean, adjusted - half)),
         high=top * min(1.0, max(mean, adjusted + half)),

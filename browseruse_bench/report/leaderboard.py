@@ -16,13 +16,16 @@ from browseruse_bench.measure.tally import Figures, Reference
 from browseruse_bench.records.base import Record
 from browseruse_bench.records.run import Run
 from browseruse_bench.records.trace import Limits
+from browseruse_bench.report.beside import REPEATS_HEADERS, interval_span, repeats_cells
 from browseruse_bench.report.find import benchmark_of
 from browseruse_bench.report.render import (
     NOTHING,
     Table,
+    count_and_share,
     markdown_table,
     markdown_text,
     money,
+    number,
     with_bounds,
 )
 from browseruse_bench.report.summary import Cost, Summary, placed_of, summary_of
@@ -262,34 +265,91 @@ def group_title(terms: Terms) -> str:
 
 
 def group_table(group: Group) -> Table:
-    """The group as a table."""
+    """The scores of a group, ranked."""
     return Table(
         title=group_title(group.terms),
         headers=(
-            *("#", "agent", "model", "browser", "points", "success %", "n", "ungraded"),
-            *("infra", "not run", "cost", "run", "marks"),
+            *("#", "agent", "model", "browser", "points", "95 %", "success %", "95 %", "n"),
+            *("ungraded", "infra", "not run", "cost", "run", "marks"),
         ),
         rows=tuple(_cells(row) for row in group.rows),
-        right=frozenset({0, 6, 7, 8, 9, 10}),
+        right=frozenset({0, 8, 9, 10, 11, 12}),
     )
+
+
+def group_tables(group: Group) -> tuple[Table, ...]:
+    """All tables of a group: scores, effort, and repeats where there are any."""
+    found = [group_table(group), _effort_table(group)]
+    if any(row.estimates.pass_k for row in group.rows):
+        found.append(_repeats_table(group))
+    return tuple(found)
 
 
 def _cells(row: Row) -> tuple[str, ...]:
     f = row.figures
+    places = f.accounting
+    points, success = row.estimates.points, row.estimates.success
     return (
         NOTHING if row.rank is None else str(row.rank),
         row.agent,
         row.model or NOTHING,
         row.browser,
         with_bounds(f.mean, f.lower, f.upper),
+        interval_span(points),
         with_bounds(f.success, f.success_lower, f.success_upper, scale=100),
+        interval_span(success, scale=100),
         str(f.n),
-        str(sum(f.accounting.ungraded.values())),
-        str(f.accounting.infrastructure),
-        str(sum(f.accounting.not_run.values())),
+        count_and_share(sum(places.ungraded.values()), places.selected),
+        count_and_share(places.infrastructure, places.selected),
+        count_and_share(sum(places.not_run.values()), places.selected),
         money(row.cost.cost_usd, row.cost.known_usd, row.cost.n_unknown),
         row.run_id,
         "; ".join(row.marks),
+    )
+
+
+def _effort_table(group: Group) -> Table:
+    return Table(
+        title="Per attempt, and what the points rest on",
+        headers=(
+            *("agent", "model", "tasks", "attempts", "effective n", "steps", "seconds", "cost"),
+            *("tokens in", "cached", "out", "reasoning", "judge", "run"),
+        ),
+        rows=tuple(_effort_cells(row) for row in group.rows),
+        right=frozenset(range(2, 13)),
+    )
+
+
+def _effort_cells(row: Row) -> tuple[str, ...]:
+    effort, tokens = row.effort, row.effort.tokens
+    kinds = (tokens.uncached, tokens.cached, tokens.output, tokens.reasoning) if tokens else None
+    n = max(1, effort.n_attempts)
+    return (
+        row.agent,
+        row.model or NOTHING,
+        str(row.figures.n_tasks),
+        str(row.figures.n),
+        number(row.estimates.n_effective),
+        number(effort.steps),
+        number(effort.seconds),
+        money(effort.cost_usd, n_unknown=effort.n_attempts),
+        *(("unknown",) * 4 if kinds is None else (number(kind / n, 0) for kind in kinds)),
+        money(effort.judge_cost_usd, n_unknown=1),
+        row.run_id,
+    )
+
+
+def _repeats_table(group: Group) -> Table:
+    """pass@k and pass^k of every run."""
+    return Table(
+        title="Repeats: pass@k (any of k attempts) and pass^k (all of k)",
+        headers=("agent", "model", *REPEATS_HEADERS),
+        rows=tuple(
+            (row.agent, row.model or NOTHING, *cells)
+            for row in group.rows
+            for cells in repeats_cells(row.estimates)
+        ),
+        right=frozenset({2, 7, 8}),
     )
 
 
@@ -298,11 +358,15 @@ def markdown(board: Leaderboard) -> str:
     parts = ["# Leaderboard\n"]
     for group in board.groups:
         parts.append(f"## {markdown_text(group_title(group.terms))}\n")
-        parts.append(markdown_table(group_table(group)))
+        scores, *others = group_tables(group)
+        parts.append(markdown_table(scores))
+        for table in others:
+            parts += [f"### {markdown_text(table.title)}\n", markdown_table(table)]
         parts += [f"Note: {markdown_text(note)}\n" for note in group.notes]
     parts += [f"Problem: {markdown_text(problem)}\n" for problem in board.problems]
     parts.append(
-        "Points and success with their bounds (all attempts without a verdict as failed, and as "
-        "full); ranked by the lower bound, within a group only.\n"
+        "In brackets the bounds (all attempts without a verdict as failed, and as full); 95 %: "
+        "interval for new tasks of the same kind. Ranked by the lower bound, within a group only; "
+        "`bubench compare` says whether two runs differ.\n"
     )
     return "\n".join(parts)

@@ -110,6 +110,18 @@ def with_bounds(
     return f"{text} [{number(lower * scale)}, {number(upper * scale)}]"
 
 
+def span(low: float | None, high: float | None, *, scale: float = 1) -> str:
+    """An interval as in `70.1 to 92.0`; brackets are for bounds."""
+    if low is None or high is None:
+        return NOTHING
+    return f"{number(low * scale)} to {number(high * scale)}"
+
+
+def count_and_share(count: int, of: int) -> str:
+    """As in `3 (1.5%)`; `0` where there are none."""
+    return f"{count} ({percent(count / of)})" if count else "0"
+
+
 def money(cost_usd: float | None, known_usd: float = 0, n_unknown: int = 0) -> str:
     """A cost in dollars; what is unknown is said, never counted as zero."""
     if cost_usd is not None:

@@ -23,6 +23,7 @@ from browseruse_bench.records.base import Record, content_key
 from browseruse_bench.records.run import Attempt, NotRunReason, Run, RunIdentity, Selection
 from browseruse_bench.records.task import Task
 from browseruse_bench.records.trace import Guard
+from browseruse_bench.report.beside import effort_facts, estimate_facts, repeats_table
 from browseruse_bench.report.render import (
     NOTHING,
     Table,
@@ -409,11 +410,13 @@ def facts(summary: Summary) -> Table:
             with_bounds(f.success, f.success_lower, f.success_upper, scale=100)
             + ("" if f.success is None else " %"),
         ),
+        *estimate_facts(summary.estimates),
         ("flags", counts(summary.integrity)),
         ("citations", _citations(summary.evidence)),
         ("steps", str(summary.n_steps)),
         ("seconds", number(summary.wall_s)),
         ("cost", money(summary.cost.cost_usd, summary.cost.known_usd, summary.cost.n_unknown)),
+        *effort_facts(summary.effort),
         *(("note", text) for text in summary.notes),
     ]
     return Table(title="", headers=("what", "value"), rows=tuple(rows))
@@ -489,6 +492,8 @@ def _verdict(row: AttemptRow) -> str:
 def tables(summary: Summary) -> tuple[Table, ...]:
     """All tables of a report, for a terminal."""
     found = [facts(summary)]
+    if summary.estimates.pass_k:
+        found.append(repeats_table(summary.estimates))
     if len(summary.by_difficulty) > 1:
         found.append(breakdown("difficulty", summary.by_difficulty))
     if len(summary.by_category) > 1:
@@ -505,5 +510,9 @@ def markdown(summary: Summary) -> str:
         if table.title:
             parts.append(f"## {table.title}\n")
         parts.append(markdown_table(table))
-    parts.append("Bounds in brackets: all attempts without a verdict as 0, and as 100 points.\n")
+    parts.append(
+        "Bounds in brackets: all attempts without a verdict as 0, and as 100 points. 95 %: where "
+        "the mean over the verdicts would be for new tasks of the same kind, or for new attempts "
+        "at these tasks.\n"
+    )
     return "\n".join(parts)

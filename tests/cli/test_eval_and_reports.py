@@ -179,7 +179,8 @@ def test_leaderboard_shows_every_run_with_its_counts(tmp_path, bench, run):
     assert "second" in lines[2]
     assert run.run.run_id in lines[3]
     assert (
-        "| 1 | scripted | - | none | 100.0 | 100.0 | 2 |" in bub("leaderboard", "--markdown").stdout
+        "| 1 | scripted | - | none | 100.0 | 34.2 to 100.0 | 100.0 | 34.2 to 100.0 | 2 |"
+        in bub("leaderboard", "--markdown").stdout
     )
 
 

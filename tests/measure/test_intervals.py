@@ -134,6 +134,16 @@ def test_with_single_attempts_new_attempts_get_the_interval_of_new_tasks():
     assert (again.low, again.high, again.target) == (new.low, new.high, AGAIN)
 
 
+def test_a_few_tasks_of_a_single_attempt_do_not_hide_what_the_others_tell():
+    repeated = [[1.0, 1.0]] * 10 + [[0.0, 0.0]] * 10
+    new = mean_interval(repeated, top=1, target=NEW)
+    again = mean_interval([*repeated[:-2], [0.0], [0.0]], top=1, target=AGAIN)
+    assert again.method == "stratified"
+    assert again.high - again.low < 0.7 * (new.high - new.low)
+    mostly_single = [[1.0]] * 10 + [[0.0, 0.0]] * 9
+    assert mean_interval(mostly_single, top=1, target=AGAIN).method == "bounded"
+
+
 @given(runs, st.sampled_from([NEW, AGAIN]), st.randoms(use_true_random=False))
 def test_the_interval_holds_the_mean_stays_in_range_and_knows_no_order(tasks, target, rng):
     found = mean_interval(tasks, top=100, target=target)
