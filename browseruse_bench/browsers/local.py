@@ -30,7 +30,7 @@ from browseruse_bench.browsers.pages import page_size
 from browseruse_bench.browsers.storage_state import apply_storage_state, read_storage_state
 from browseruse_bench.errors import BrowserError, boundary
 from browseruse_bench.records.trace import BrowserId, Guard
-from browseruse_bench.store.processes import Owned, end, spawn
+from browseruse_bench.store.processes import Owned, end, owned_folder, spawn
 
 FLAGS = (
     "--headless=new",
@@ -131,7 +131,7 @@ class LocalChromium(Backend):
         downloads = {"behavior": "allow", "downloadPath": str(request.downloads)}
         await cdp.send("Browser.setDownloadBehavior", downloads, timeout_s=_START_S)
         target_id = await _first_page(cdp)
-        await self._hold(cdp, target_id, guard, watch)
+        await self._hold(cdp, target_id, guard, watch, request.owner)
         if state is not None:
             await apply_storage_state(cdp, state)
         viewport = await _fit_viewport(cdp, target_id, self.options.viewport)
@@ -158,14 +158,20 @@ class LocalChromium(Backend):
         proxy = await stack.enter_async_context(guard_proxy(reach, watch, "browser"))
         return guard_flags(proxy.port)
 
-    async def _hold(self, cdp: CDP, target_id: str, guard: Guard, watch: Watch) -> None:
+    async def _hold(
+        self, cdp: CDP, target_id: str, guard: Guard, watch: Watch, owner: Path
+    ) -> None:
         """What is held over the browser's own socket, and the canaries that prove it."""
         held = guard.level != "observed"
         await watch_pages(cdp, watch, turn=held, timeout_s=_START_S)
         if not held:
             return
         await refuse_files(cdp, watch, timeout_s=_START_S)
-        async with canary() as bird:
+        with owned_folder(owner) as folder:
+            await self._prove(cdp, target_id, watch, folder)
+
+    async def _prove(self, cdp: CDP, target_id: str, watch: Watch, folder: Path) -> None:
+        async with canary(folder) as bird:
             await try_port(cdp, target_id, bird, watch)
             if not self._files_tried:
                 # A page of its own takes 200 ms, so it is the first session that proves it.

@@ -72,6 +72,8 @@ async def execute(
     """
     try:
         return await _execute(plan, on_settled, stop, engine)
+    except BrokenPipeError:
+        raise  # whoever is told of what settled has gone away
     except OSError as error:
         place = error.filename or plan.folder.path
         raise StoreError(

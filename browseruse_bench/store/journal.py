@@ -12,6 +12,8 @@ from browseruse_bench.errors import DataError
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.store.redact import Redactor
 
+_BLOCK_BYTES = 2**16
+
 
 class Journal:
     """Appends whole lines and syncs each to disk; a torn last line counts as never written."""
@@ -20,25 +22,44 @@ class Journal:
         """Open for appending; a torn last line is cut off first."""
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._file = path.open("ab")
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         self._mend()
 
     def _mend(self) -> None:
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.truncate(self.path, whole)
+        """Cut off what stands behind the last line end, looking for it from the end."""
+        size = end = os.fstat(self._descriptor).st_size
+        while end > 0:
+            start = max(0, end - _BLOCK_BYTES)
+            found = os.pread(self._descriptor, end - start, start).rfind(b"\n")
+            if found >= 0:
+                end = start + found + 1
+                break
+            end = start
+        if end < size:
+            os.ftruncate(self._descriptor, end)
 
     def append(self, entry: dict[str, Any]) -> None:
-        """Add one entry, without our own secrets; when this returns it is on disk."""
+        """Add one entry, without our own secrets; when this returns it is on disk.
+
+        Raises:
+            OSError: it cannot be written (a full disk, say); then nothing of it is there.
+        """
         line = Redactor.of_environment().own(canonical_json(entry))
-        self._file.write(line.encode(errors="replace") + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        left = memoryview(line.encode(errors="replace") + b"\n")
+        size = os.fstat(self._descriptor).st_size
+        try:
+            while left:
+                left = left[os.write(self._descriptor, left) :]
+            os.fsync(self._descriptor)
+        except OSError:
+            os.ftruncate(self._descriptor, size)
+            raise
 
     def close(self) -> None:
         """Close the file."""
-        self._file.close()
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
 
     def __enter__(self) -> Self:
         return self

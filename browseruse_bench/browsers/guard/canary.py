@@ -28,9 +28,13 @@ class Canary:
 
 
 @asynccontextmanager
-async def canary() -> AsyncGenerator[Canary]:
-    """A canary that is there until the block is left."""
-    with tempfile.NamedTemporaryFile("w", prefix="bubench-canary-", suffix=".html") as file:
+async def canary(folder: Path | None = None) -> AsyncGenerator[Canary]:
+    """A canary that is there until the block is left; its file is in `folder`, which goes even
+    where this process is killed, or else in the system's folder for temporary files.
+    """
+    with tempfile.NamedTemporaryFile(
+        "w", prefix="bubench-canary-", suffix=".html", dir=folder
+    ) as file:
         file.write("<title>canary</title>")
         file.flush()
         bird = Canary(file=Path(file.name).resolve(), port=0)
