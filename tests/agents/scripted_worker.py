@@ -87,6 +87,21 @@ def environment(order):
     say(type="end", status="finished", answer=json.dumps(dict(os.environ)))
 
 
+def expensive(order):
+    for n in range(1, 9):
+        say(type="usage", usage={"model": "m", "cost_usd": 0.1 * n})
+        if "stop" in act(n):
+            break
+    say(type="end", status="finished", answer="42")
+
+
+def hoards(order):
+    import subprocess
+
+    hoard = "import time; kept = bytearray(400_000_000); kept[::4096] = b'x' * len(kept[::4096])"
+    subprocess.run([sys.executable, "-c", f"{hoard}; time.sleep(3600)"], check=False)
+
+
 def sees(order):
     say(type="end", status="finished", answer=json.dumps(order))
 

@@ -13,6 +13,7 @@ from browseruse_bench.browsers.base import Session
 from browseruse_bench.errors import AgentError
 from browseruse_bench.records.task import TaskView
 from browseruse_bench.records.trace import AgentId, BrowserId, Guard, Limits
+from browseruse_bench.runs.recording import RecordingSink
 from browseruse_bench.store.process_table import look
 
 SCRIPT = Path(__file__).with_name("scripted_worker.py")
@@ -65,13 +66,13 @@ def attempt(tmp_path):
     for folder in folders.values():
         folder.mkdir()
 
-    async def run(behaviour, sink=None):
+    async def run(behaviour, sink=None, **limits):
         agent = Scripted(AgentSetup(model="test:m"))
         agent.behaviour = behaviour
         return await agent.attempt(
             TaskView(task_id="t", text="Do it."),
             SESSION,
-            Limits(max_steps=3, timeout_s=30),
+            Limits(max_steps=3, timeout_s=30, **limits),
             sink or Sink(),
             Workspace(**folders),
         )
@@ -164,3 +165,17 @@ async def test_a_worker_gets_nothing_of_the_task_but_its_view(attempt):
         "type", "attempt", "task", "cdp_url", "ws_url", "target_id", "model", "work", "files",
         "native", "attachments", "settings", "limits",
     }  # fmt: skip
+
+
+async def test_a_worker_hears_of_the_limit_in_usd_with_the_next_answer(attempt):
+    sink = RecordingSink(None, Limits(cost_usd=0.3))
+    report = await attempt("expensive", sink)
+    assert report.status == "budget_limit"
+    assert [step.calls[0].name for step in sink.steps] == ["click"] * 3
+
+
+async def test_a_worker_that_uses_too_much_memory_is_ended_with_all_that_it_started(attempt):
+    """Also where a child of it does, and only then."""
+    with pytest.raises(AgentError, match=r"used 0.\d\d GB of memory, 0.2 are allowed"):
+        await attempt("hoards", memory_gb=0.2)
+    assert (await attempt("honest", memory_gb=2)).answer == "42"
