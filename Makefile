@@ -12,7 +12,7 @@ UV := $(shell command -v uv 2>/dev/null)
 help:  ## List the targets.
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
 
-demo: $(VENV)/.demo machine  ## Set up, run LocalSites in Chromium with oracle and nop, judge, rank.
+demo: $(VENV)/.demo machine  ## Set up, run LocalSites with oracle, nop and browser-use, judge, rank.
 	$(BIN)/bubench demo
 
 test: $(VENV)/.dev machine  ## Set up and run every test but the slow ones.
