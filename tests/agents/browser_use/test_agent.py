@@ -104,3 +104,18 @@ def test_a_broken_script_is_named(content, said, tmp_path):
 def test_a_folder_without_a_script_is_refused(tmp_path):
     with pytest.raises(ConfigError, match="no script in it"):
         read_scripts(tmp_path)
+
+
+def test_a_cost_is_known_only_where_a_price_was_given(looks_installed, monkeypatch, tmp_path):
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    (tmp_path / "bubench.toml").write_text("""
+[models.small]
+id = "openai:gpt-5-mini"
+usd_per_million = {input = 0.25, output = 2}
+""")
+    assert make("openai:gpt-5").priced() is False
+    assert make("small").priced() is True
+    told = make("small").settings(TaskView(task_id="t", text="T."))["model"]
+    assert told["price"] == {
+        "input": 0.25, "cached": 0.25, "output": 2, "source": "bubench.toml: models.small",
+    }  # fmt: skip

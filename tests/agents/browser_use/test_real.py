@@ -188,3 +188,22 @@ def test_no_env_file_of_the_user_is_loaded(installed, tmp_path):
         secret.unlink()
     assert told[0].endswith("from-a-file")
     assert told[1].endswith("nothing")
+
+
+async def test_a_cost_limit_ends_an_attempt_by_the_price_that_was_given(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with Served({"grouper": [HOME, [{"wait": {"seconds": 1}}]]}) as served:
+        (tmp_path / "bubench.toml").write_text(f"""
+[models.dear]
+id = "played"
+base_url = "{served.url}"
+usd_per_million = {{input = 100, cached = 10, output = 100}}
+""")
+        folders = await run({"docs-default-1": []}, model="dear", cost_usd=2.0)
+    trace = folders["docs-default-1"].trace
+    assert (trace.outcome.status, trace.outcome.answer) == ("budget_limit", None)
+    (usage,) = trace.usage
+    tokens = 100 * usage.uncached_tokens + 10 * usage.cached_tokens + 100 * usage.output_tokens
+    assert usage.cost_usd == pytest.approx(tokens / 1e6)
+    assert usage.cost_usd >= 2.0
+    assert usage.price_source == "bubench.toml: models.dear"
