@@ -111,7 +111,7 @@ async def test_limits_end_an_attempt_with_their_own_status(run):
 
 
 async def test_an_attempt_that_runs_out_of_time_keeps_what_it_did_and_spent(run):
-    folders = await run({"docs-default-1": [HOME, [{"wait": {"seconds": 30}}]]}, timeout_s=25)
+    folders = await run({"docs-default-1": [HOME, [{"wait": {"seconds": 90}}]]}, timeout_s=45)
     folder = folders["docs-default-1"]
     assert (folder.trace.outcome.status, folder.trace.outcome.answer) == ("time_limit", None)
     assert folder.steps[0].calls[0].name == "navigate"
