@@ -213,7 +213,9 @@ def _build(wanted: Environment, folder: Path) -> None:
     log = wanted.path.with_name(f"{wanted.path.name}.log")
     log.unlink(missing_ok=True)
     python = str(folder / "bin" / "python")
-    pinned = ("--require-hashes", "-r", str(wanted.requirements))
+    # The pins are all there is to install; older versions of pip also refuse, with hashes, a
+    # dependency that names an extra of a package that is pinned without it.
+    pinned = ("--require-hashes", "--no-deps", "-r", str(wanted.requirements))
     uv = _uv()
     if uv is not None:
         _run([uv, "venv", "--python", sys.executable, str(folder)], wanted, log)

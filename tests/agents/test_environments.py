@@ -12,12 +12,13 @@ from browseruse_bench.agents.environments import check, environment, find, insta
 from browseruse_bench.errors import AgentError, ConfigError
 
 
-def wheel(folder, version="1.0", content="WORD = 'one'\n"):
+def wheel(folder, version="1.0", content="WORD = 'one'\n", *, package="tinyagent", more=""):
     """A wheel of one module; returns its line of a requirements file."""
-    name = f"tinyagent-{version}"
+    name = f"{package}-{version}"
+    head = f"Metadata-Version: 2.1\nName: {package}\nVersion: {version}\n"
     files = {
-        "tinyagent.py": content,
-        f"{name}.dist-info/METADATA": f"Metadata-Version: 2.1\nName: tinyagent\nVersion: {version}\n",
+        f"{package}.py": content,
+        f"{name}.dist-info/METADATA": head + more,
         f"{name}.dist-info/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     record = "".join(
@@ -30,7 +31,7 @@ def wheel(folder, version="1.0", content="WORD = 'one'\n"):
         for inside, text in files.items():
             archive.writestr(zipfile.ZipInfo(inside), text)
     sha = hashlib.sha256(path.read_bytes()).hexdigest()
-    return f"tinyagent=={version} \\\n    --hash=sha256:{sha}\n"
+    return f"{package}=={version} \\\n    --hash=sha256:{sha}\n"
 
 
 def _digest(text):
@@ -69,6 +70,16 @@ def test_an_environment_is_built_from_pinned_packages_and_found(registry, tool):
     assert find("tinyagent") == done.environment
     assert check("tinyagent") is None
     assert list(done.environment.path.glob("lib/*/site-packages/**/tinyagent*.pyc"))
+
+
+def test_a_dependency_that_names_an_extra_is_no_obstacle(registry, tool, tmp_path):
+    """pip 23.2 refuses it in a file of hashes that pins the package without its extra."""
+    folder = tmp_path / "wheels"
+    other = wheel(folder, package="tinyother", more="Provides-Extra: more\n")
+    registry.write_text(wheel(folder, more="Requires-Dist: tinyother[more]>=1\n") + other)
+    install("tinyagent")
+    assert check("tinyagent") is None
+    assert environment("tinyagent").pins == {"tinyagent": "1.0", "tinyother": "1.0"}
 
 
 def test_a_second_install_does_nothing_and_again_builds_anew(registry):
