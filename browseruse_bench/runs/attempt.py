@@ -42,6 +42,7 @@ GRACE_S = 5.0
 """How long an agent that was told to end may take to do so."""
 DIED = "the browser died"
 """Begins the reason of a try whose browser died while the agent had it."""
+CLOSED = "the agent closed its browser"
 _CONTROL_S = 1.0
 """How long a browser without an agent must live to show that browsers can."""
 _REPORTED = TypeAdapter(tuple[tuple[Usage, ...], tuple[str, ...]])
@@ -267,7 +268,7 @@ class _Live:
             death = await self._death()
             # An agent that ended well and then closed its browser keeps what it reported.
             ended_well = report is not None and outcome.status != "agent_error"
-            if not (ended_well and death.status == "agent_error"):
+            if not (ended_well and death.reason == CLOSED):
                 outcome = death
         return _Seen(
             outcome=outcome,
@@ -294,7 +295,7 @@ class _Live:
         two at least, died of the agent if a browser without one lives.
         """
         if await self._was_closed():
-            return Outcome(status="agent_error", reason="the agent closed its browser")
+            return Outcome(status="agent_error", reason=CLOSED)
         n_deaths = self.owed.n_deaths + 1
         if n_deaths >= max(2, self.setting.retries + 1) and await self._another_lives():
             reason = f"{DIED} on each of {n_deaths} tries, and one without an agent lives"

@@ -40,12 +40,12 @@ class Ender(Echo):
         tell("attempt", view.task_id)
         await sink.action(Call(name="click"))
         times = sum(t == ["attempt", view.task_id] for t in told())
-        if view.text == "close":
+        if view.text in ("close", "close and go"):
             cdp = await CDP.connect(session.ws_url)
             with suppress(BrowserError):
                 await cdp.send("Browser.close")
             await cdp.close()
-            await asyncio.sleep(5)
+            await asyncio.sleep(5 if view.text == "close" else 0)
         elif view.text == "kill" or (view.text == "kill once" and times == 1):
             for group in browsers_of(workspace.owner):
                 os.killpg(group, signal.SIGKILL)
@@ -78,6 +78,17 @@ def test_an_agent_that_closes_its_browser_earns_no_other_try(benchmark, carry_ou
     entry = judged_on(planned, 1)
     assert entry.reason == "the agent closed its browser"
     assert entry.wall_s < 5
+
+
+def test_an_agent_that_closes_its_browser_when_it_is_done_keeps_what_it_reported(
+    benchmark, carry_out
+):
+    benchmark("close and go")
+    planned, executed, _ = go(carry_out)
+    assert executed.statuses == {"finished": 1}
+    entry = planned.folder.attempts()["t1", 1]
+    trace = TraceFolder.open(planned.folder.try_path("t1", 1, 1), entry.trace_key)
+    assert trace.trace.outcome.answer == "done"
 
 
 @pytest.mark.parametrize("way", ["kill", "kill and look"])
