@@ -304,10 +304,13 @@ class _Live:
 
     async def _was_closed(self) -> bool:
         """Whether the browser ended in order, and not with the whole command."""
-        deadline = self.sink.now() + GRACE_S
-        while self.setting.backend.alive(self.session) and self.sink.now() < deadline:
-            await asyncio.sleep(0.05)  # the socket closes a little before the process ends
-        if self.setting.backend.exit_status(self.session) != 0:
+        backend, deadline = self.setting.backend, self.sink.now() + GRACE_S
+        # The socket closes a little before the process ends, which is seen before its status.
+        while (status := backend.exit_status(self.session)) is None:
+            if self.sink.now() > deadline:
+                return False
+            await asyncio.sleep(0.05)
+        if status != 0:
             return False
         await asyncio.sleep(0.5)  # at a shutdown of the machine all get their signal at once
         return not self.setting.stop.is_set()
