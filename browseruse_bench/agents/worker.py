@@ -16,6 +16,7 @@ from typing import Any, BinaryIO, Literal
 from pydantic import ValidationError
 
 from browseruse_bench.agents.base import Agent, AgentReport, Sink, Stopped, Workspace
+from browseruse_bench.agents.holding import Held, Worker, held
 from browseruse_bench.agents.protocol import (
     FROM_WORKER,
     MAX_LINE_BYTES,
@@ -57,6 +58,12 @@ class WorkerAgent(Agent):
     def command(self) -> Sequence[str]:
         """The worker's argv."""
 
+    def readable(self) -> Sequence[Path]:
+        """What a confined worker reads beside its environment, its own file and the folders of
+        its attempt; nothing by default.
+        """
+        return ()
+
     def settings(self, view: TaskView) -> Mapping[str, Any]:
         """What the worker is told beside the protocol's own fields; JSON, and no secret."""
         return {}
@@ -70,28 +77,38 @@ class WorkerAgent(Agent):
             AgentError: the worker broke the protocol, fell over or left without an end.
         """
         log = workspace.native / "worker.stderr.log"
-        with log.open("wb") as stderr:
-            owned = await self._spawn(workspace, stderr)
+        worker = Worker(
+            argv=self.command(),
+            env=self._environment(workspace),
+            readable=self.readable(),
+            told={**self.secrets(), **self.settings(view)},
+        )
+        async with held(worker, session, workspace) as start:
+            with log.open("wb") as stderr:
+                owned = await self._spawn(start, workspace, stderr)
             talk = _Talk(owned, sink, workspace)
             order = _order(self, view, session, limits, workspace)
             try:
+                await start.settle()
                 return await _within_memory(talk.attempt(order), owned, limits.memory_gb)
             except AgentError as error:
                 raise AgentError(f"{error}{_tail(log)}") from error
             finally:
                 await end(owned)
 
-    async def _spawn(self, workspace: Workspace, stderr: BinaryIO) -> Owned:
-        return await spawn(
-            [*self.command()],
-            owner=workspace.owner,
-            kind="worker",
-            env=self._environment(workspace),
-            cwd=workspace.scratch,
-            stdin=PIPE,
-            stdout=PIPE,
-            stderr=stderr,
-        )
+    async def _spawn(self, start: Held, workspace: Workspace, stderr: BinaryIO) -> Owned:
+        with start.handing_over():
+            return await spawn(
+                start.argv,
+                owner=workspace.owner,
+                kind="worker",
+                env=start.env,
+                cwd=workspace.scratch,
+                stdin=PIPE,
+                stdout=PIPE,
+                stderr=stderr,
+                pass_fds=start.pass_fds,
+            )
 
     def _environment(self, workspace: Workspace) -> dict[str, str]:
         passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}

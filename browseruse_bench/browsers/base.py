@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
+from browseruse_bench.browsers.guard.confinement import Confinement
 from browseruse_bench.browsers.guard.watch import Watch
 from browseruse_bench.records.trace import BrowserId, Guard
 
@@ -27,6 +28,10 @@ class SessionRequest:
     """Site host -> loopback (address, port) that answers for it."""
     fence: bool = False
     """Whether every other host name is unreachable."""
+    hidden: tuple[Path, ...] = ()
+    """Folders that neither browser nor worker may read: answer keys, other attempts."""
+    readable: tuple[Path, ...] = ()
+    """Folders outside `work` that the browser may read, to upload from."""
     storage_state: Path | None = None
     """Cookies and local storage of a logged-in user, in Playwright's storage-state format."""
 
@@ -45,6 +50,8 @@ class Session:
     """The page that an agent starts on: about:blank."""
     watch: Watch = field(default_factory=Watch)
     """What the guard sees while the session goes on."""
+    confinement: Confinement | None = None
+    """What a worker of this session is held to; None below the level `confined`."""
 
 
 class Backend(ABC):

@@ -14,13 +14,20 @@ import tempfile
 import uuid
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
 from browseruse_bench.browsers.cdp import CDP
 from browseruse_bench.browsers.find import find_chromium
-from browseruse_bench.browsers.guard.canary import canary, try_file, try_port
+from browseruse_bench.browsers.guard.canary import Canary, canary, try_file, try_port
+from browseruse_bench.browsers.guard.confinement import (
+    KEYS,
+    Confinement,
+    Report,
+    has_user_namespaces,
+)
 from browseruse_bench.browsers.guard.levels import choose
 from browseruse_bench.browsers.guard.levels import flags as guard_flags
 from browseruse_bench.browsers.guard.proxy import Reach, Web, guard_proxy
@@ -76,6 +83,25 @@ _WITH_PIPES = (
 _ENVIRONMENT = re.compile(r"PATH|LANG|LANGUAGE|LC_\w+|TZ|LD_LIBRARY_PATH|FONTCONFIG_\w+")
 
 
+@dataclass(frozen=True, kw_only=True)
+class _Held:
+    """How one session is held; without a canary it is only observed."""
+
+    watch: Watch
+    ways_out: tuple[str, ...]
+    """The flags that say where the browser's traffic goes."""
+    bird: Canary | None = None
+    browser: Confinement | None = None
+    worker: Confinement | None = None
+
+    def for_worker(self, address: str) -> Confinement | None:
+        """What a worker is held to that talks to the browser at host:port/path."""
+        if self.worker is None:
+            return None
+        port = int(address.partition("/")[0].rpartition(":")[2])
+        return self.worker.allowing(ports=(port,))
+
+
 class LocalChromium(Backend):
     """Starts Chromium on this machine; any number of sessions at once."""
 
@@ -117,10 +143,9 @@ class LocalChromium(Backend):
         state = None if request.storage_state is None else read_storage_state(request.storage_state)
         guard = self.guard(fence=request.fence)
         profile = _make_profile(request)
-        watch = Watch()
-        ways = await self._ways_out(request, guard, watch, stack)
-        flags = (*FLAGS, *ways, *self._own_flags(profile))
-        owned = await _spawn((str(program), *flags, "about:blank"), request, stack)
+        held = await self._prepare(request, program, guard, stack)
+        flags = (*FLAGS, *held.ways_out, *self._own_flags(profile, guard))
+        owned = await _spawn((str(program), *flags, "about:blank"), request, held, stack)
         address = await _listening(owned, profile, request.work / "stderr.log")
         ws_url = f"ws://{address}"
         self._running[ws_url] = owned
@@ -131,7 +156,7 @@ class LocalChromium(Backend):
         downloads = {"behavior": "allow", "downloadPath": str(request.downloads)}
         await cdp.send("Browser.setDownloadBehavior", downloads, timeout_s=_START_S)
         target_id = await _first_page(cdp)
-        await self._hold(cdp, target_id, guard, watch, request.owner)
+        await self._hold(cdp, target_id, held)
         if state is not None:
             await apply_storage_state(cdp, state)
         viewport = await _fit_viewport(cdp, target_id, self.options.viewport)
@@ -139,53 +164,61 @@ class LocalChromium(Backend):
         return Session(
             browser=BrowserId(kind=self.name, version=version.partition("/")[2], viewport=viewport),
             guard=guard,
-            watch=watch,
+            watch=held.watch,
+            confinement=held.for_worker(address),
             ws_url=ws_url,
             http_url=f"http://{address.partition('/')[0]}",
             target_id=target_id,
         )
 
-    async def _ways_out(
-        self, request: SessionRequest, guard: Guard, watch: Watch, stack: AsyncExitStack
-    ) -> tuple[str, ...]:
-        """The flags that say where the browser's traffic goes; a proxy runs until `stack` ends."""
+    async def _prepare(
+        self, request: SessionRequest, program: Path, guard: Guard, stack: AsyncExitStack
+    ) -> _Held:
+        """The proxy, the canary and the rules of a session; they go when `stack` ends."""
+        watch = Watch()
         if guard.level == "observed":
             rules = host_rules(request.hosts, fence=request.fence)
             direct = ("--no-proxy-server",)
-            return (*direct, f"--host-resolver-rules={rules}") if rules else direct
+            ways = (*direct, f"--host-resolver-rules={rules}") if rules else direct
+            return _Held(watch=watch, ways_out=ways)
         check_hosts(request.hosts)
+        aviary = stack.enter_context(owned_folder(request.owner))
+        bird = await stack.enter_async_context(canary(aviary))
         reach = Reach(hosts=request.hosts, public=not request.fence, web=self._web)
         proxy = await stack.enter_async_context(guard_proxy(reach, watch, "browser"))
-        return guard_flags(proxy.port)
+        ways = guard_flags(proxy.port)
+        if guard.level != "confined":
+            return _Held(watch=watch, ways_out=ways, bird=bird)
+        base = Confinement(bird=bird, reach=reach, hidden=(*request.hidden, *KEYS))
+        browser = base.allowing(
+            readable=(program.resolve().parent, *request.readable),
+            writable=(request.work, request.downloads),
+            ports=(proxy.port,),
+        )
+        return _Held(watch=watch, ways_out=ways, bird=bird, worker=base, browser=browser)
 
-    async def _hold(
-        self, cdp: CDP, target_id: str, guard: Guard, watch: Watch, owner: Path
-    ) -> None:
+    async def _hold(self, cdp: CDP, target_id: str, held: _Held) -> None:
         """What is held over the browser's own socket, and the canaries that prove it."""
-        held = guard.level != "observed"
-        await watch_pages(cdp, watch, turn=held, timeout_s=_START_S)
-        if not held:
+        await watch_pages(cdp, held.watch, turn=held.bird is not None, timeout_s=_START_S)
+        if held.bird is None:
             return
-        await refuse_files(cdp, watch, timeout_s=_START_S)
-        with owned_folder(owner) as folder:
-            await self._prove(cdp, target_id, watch, folder)
+        await refuse_files(cdp, held.watch, timeout_s=_START_S)
+        await try_port(cdp, target_id, held.bird, held.watch)
+        if not self._files_tried:
+            # A page of its own takes 200 ms, so it is the first session that proves it.
+            await try_file(cdp, held.bird, held.watch)
+            self._files_tried = True
 
-    async def _prove(self, cdp: CDP, target_id: str, watch: Watch, folder: Path) -> None:
-        async with canary(folder) as bird:
-            await try_port(cdp, target_id, bird, watch)
-            if not self._files_tried:
-                # A page of its own takes 200 ms, so it is the first session that proves it.
-                await try_file(cdp, bird, watch)
-                self._files_tried = True
-
-    def _own_flags(self, profile: Path) -> list[str]:
+    def _own_flags(self, profile: Path, guard: Guard) -> list[str]:
         width, height = self.options.viewport
         flags = [
             f"--user-data-dir={profile}",
             f"--window-size={width},{height}",
             f"--screen-info={{{width}x{height}}}",
         ]
-        if os.geteuid() == 0:
+        # Chromium's own sandbox is not for root. Confined it needs user namespaces: its helper
+        # with privileges gets none there.
+        if os.geteuid() == 0 or (guard.level == "confined" and not has_user_namespaces()):
             flags.append("--no-sandbox")
         return flags
 
@@ -232,9 +265,16 @@ def _make_profile(request: SessionRequest) -> Path:
     return profile
 
 
-async def _spawn(argv: tuple[str, ...], request: SessionRequest, stack: AsyncExitStack) -> Owned:
+async def _spawn(
+    argv: tuple[str, ...], request: SessionRequest, held: _Held, stack: AsyncExitStack
+) -> Owned:
     """Start Chromium with its two pipes; `stack` ends it and then closes them."""
     temporary = _temporary(request.work)
+    report = None
+    if held.browser is not None:
+        report = Report()
+        confinement = held.browser.allowing(writable=(temporary,))
+        argv = tuple(report.command(confinement, argv))
     commands, to_browser = os.pipe()
     stack.callback(os.close, to_browser)
     from_browser, answers = os.pipe()
@@ -250,13 +290,19 @@ async def _spawn(argv: tuple[str, ...], request: SessionRequest, stack: AsyncExi
                 cwd=request.work,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=(commands, answers),
+                pass_fds=(commands, answers, *((report.descriptor,) if report else ())),
                 removes=(temporary, request.work),
             )
+    except BaseException:
+        if report is not None:
+            report.give_up()
+        raise
     finally:
         os.close(commands)
         os.close(answers)
     stack.push_async_callback(end, owned)
+    if report is not None:
+        await report.settle(held.watch, "browser")
     return owned
 
 

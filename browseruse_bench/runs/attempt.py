@@ -183,7 +183,11 @@ async def _try(setting: Setting, owed: Owed, path: Path, place: Place) -> _Seen:
         async with AsyncExitStack() as stack:
             lease = await stack.enter_async_context(setting.sites.lease())
             login = setting.storage_state if owed.task.requires_login else None
-            request = _request(setting, lease, place.browser, login)
+            folders = place.workspace
+            request = replace(
+                _request(setting, lease, place.browser, login),
+                readable=(folders.files, folders.attachments, folders.scratch),
+            )
             session = await stack.enter_async_context(setting.backend.open(request))
             recorder = None
             if session.ws_url is not None:
@@ -202,6 +206,7 @@ async def _try(setting: Setting, owed: Owed, path: Path, place: Place) -> _Seen:
 
 def _request(setting: Setting, lease: Lease, work: Path, login: Path | None) -> SessionRequest:
     return SessionRequest(
+        hidden=(setting.benchmark.path.resolve(), setting.folder.path.resolve()),
         work=work,
         downloads=work / "downloads",
         owner=setting.folder.path,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import tempfile
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -32,23 +33,24 @@ async def canary(folder: Path | None = None) -> AsyncGenerator[Canary]:
     """A canary that is there until the block is left; its file is in `folder`, which goes even
     where this process is killed, or else in the system's folder for temporary files.
     """
-    with tempfile.NamedTemporaryFile(
-        "w", prefix="bubench-canary-", suffix=".html", dir=folder
-    ) as file:
-        file.write("<title>canary</title>")
-        file.flush()
-        bird = Canary(file=Path(file.name).resolve(), port=0)
+    handle, name = tempfile.mkstemp(prefix="bubench-canary-", suffix=".html", dir=folder)
+    os.write(handle, b"<title>canary</title>")
+    os.close(handle)
+    bird = Canary(file=Path(name).resolve(), port=0)
 
-        def touched(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            bird.n_touched += 1
-            writer.close()
+    def touched(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        bird.n_touched += 1
+        writer.close()
 
+    try:
         server = await asyncio.start_server(touched, "127.0.0.1", 0)
         bird.port = server.sockets[0].getsockname()[1]
         try:
             yield bird
         finally:
             server.close()
+    finally:
+        bird.file.unlink(missing_ok=True)
 
 
 async def try_port(cdp: CDP, target_id: str, bird: Canary, watch: Watch) -> None:

@@ -1,7 +1,7 @@
 """The levels of the guard, the best first, and which of them this machine allows.
 
 layered    not built yet
-confined   not built yet
+confined   as flags, and Landlock and seccomp hold files and sockets of browser and workers
 flags      the proxy, pinned host rules, no WebRTC past it, file: refused over CDP
 observed   nothing is held back; pages of the browser's own schemes are recorded
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from browseruse_bench.browsers.guard.confinement import why_not_confined
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.records.trace import Guard
 
@@ -28,11 +29,19 @@ def choose(wanted: Literal["auto"] | Level) -> Guard:
     """
     if wanted == "observed":
         return Guard(level="observed", reason="asked for with --guard observed")
-    if wanted in ("layered", "confined"):
-        raise ConfigError(f"--guard {wanted}: not there yet; use --guard auto or flags")
-    return Guard(level="flags", mechanism=_FLAGS)
+    if wanted == "layered":
+        raise ConfigError("--guard layered: not there yet; use --guard auto or confined")
+    if wanted == "flags":
+        return Guard(level="flags", mechanism=_FLAGS, reason="asked for with --guard flags")
+    why_not = why_not_confined()
+    if why_not is None:
+        return Guard(level="confined", mechanism=f"{_CONFINED}; {_FLAGS}")
+    if wanted == "confined":
+        raise ConfigError(f"--guard confined: {why_not}; use --guard auto or flags")
+    return Guard(level="flags", mechanism=_FLAGS, reason=f"not confined: {why_not}")
 
 
+_CONFINED = "Landlock (files, TCP ports) and seccomp (no UDP, raw or other sockets, no io_uring)"
 _FLAGS = "proxy, pinned host rules, no WebRTC past the proxy, file: refused over CDP"
 
 

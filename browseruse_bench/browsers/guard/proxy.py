@@ -29,6 +29,8 @@ _RESOLVE_S = 10.0
 _DIAL_S = 15.0
 _MAX_HEAD = 2**16
 _CHUNK = 2**16
+_OWN_HOSTS = ("accounts.google.com", "clients2.google.com", "android.clients.google.com")
+_OWN_DOMAINS = (".googleapis.com", ".gvt1.com", ".gvt2.com")
 _HOP_BY_HOP = frozenset(
     {"connection", "proxy-connection", "proxy-authorization", "keep-alive", "upgrade", "te", "host"}
 )
@@ -65,6 +67,8 @@ class Reach:
     """Site host -> the loopback address that answers for its port 80."""
     public: bool
     """Whether the public web is open beside the sites."""
+    endpoints: frozenset[tuple[str, int]] = frozenset()
+    """Hosts and ports that are let through as they are: a model's own endpoint."""
     web: Web = field(default_factory=Web)
 
 
@@ -117,15 +121,10 @@ class GuardProxy:
             if port != 80:
                 raise Refused(f"port {port} of a site")
             return (self._reach.hosts[host],)
+        if (host, port) in self._reach.endpoints:
+            return ((host, port),)
         written = literal(host)
-        if written is not None:
-            self._check(written)
-        if host == "localhost" or host.endswith(".localhost"):
-            raise Refused("loopback name")
-        if not self._reach.public:
-            raise Refused("not a declared site")
-        if port not in WEB_PORTS and port < 1024:
-            raise Refused(f"port {port}")
+        self._check_open(host, port, written)
         if written is not None:
             return ((str(written), port),)
         try:
@@ -135,6 +134,17 @@ class GuardProxy:
         for text in found:
             self._check(ip_address(text.partition("%")[0]))
         return tuple(dict.fromkeys((text, port) for text in found))
+
+    def _check_open(self, host: str, port: int, written: Address | None) -> None:
+        """What can be said of a target before its name is resolved."""
+        if written is not None:
+            self._check(written)
+        if host == "localhost" or host.endswith(".localhost"):
+            raise Refused("loopback name")
+        if not self._reach.public:
+            raise Refused("not a declared site")
+        if port not in WEB_PORTS and port < 1024:
+            raise Refused(f"port {port}")
 
     def _check(self, address: Address) -> None:
         also = self._reach.web.also_public
@@ -170,7 +180,7 @@ class GuardProxy:
         except Refused as refused:
             why = str(refused)
             # A name that does not exist is a mistake, not an attempt to get somewhere.
-            if why != "name not found":
+            if why != "name not found" and not _is_chromiums_own(request.host):
                 self._watch.hit(self._by, _address(request), why)
             await _say(writer, "403 Forbidden", why)
             return
@@ -262,6 +272,11 @@ def _forwarded(request: _Request) -> bytes:
         "Connection: close",
     )
     return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
+
+
+def _is_chromiums_own(host: str) -> bool:
+    """Whether Chromium asks for this host by itself; it is refused like any other."""
+    return host in _OWN_HOSTS or host.endswith(_OWN_DOMAINS)
 
 
 def _address(request: _Request) -> str:

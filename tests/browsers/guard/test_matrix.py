@@ -1,5 +1,6 @@
 """The attack matrix over real Chromium: what each level holds, and what it does not."""
 
+import asyncio
 import socket
 import threading
 from contextlib import asynccontextmanager
@@ -8,6 +9,7 @@ import pytest
 
 from browseruse_bench.browsers.base import SessionRequest
 from browseruse_bench.browsers.cdp import CDP
+from browseruse_bench.browsers.guard.confinement import why_not_confined
 from browseruse_bench.browsers.local import LocalChromium
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.errors import BrowserError
@@ -24,7 +26,11 @@ from tests.browsers.guard.small_web import WEB, small_web
 
 pytestmark = pytest.mark.browser
 
-HELD = ("flags",)
+CONFINED = pytest.param(
+    "confined",
+    marks=pytest.mark.skipif(why_not_confined() is not None, reason=str(why_not_confined())),
+)
+HELD = ("flags", CONFINED)
 # Without them an attack that no longer works would look like a guard that holds.
 MUST_REACH_UNGUARDED = (
     "open 127.0.0.1", "open 2130706433", "open localhost", "redirect of a site", "fetch", "WebSocket",
@@ -166,3 +172,24 @@ async def test_sites_and_the_public_web_work(level, tmp_path):
 async def test_what_flags_do_not_hold(tmp_path):
     async with field_of("flags", tmp_path) as field:
         assert await passed(field, PAST_PAGES) == list(PAST_PAGES)
+
+
+@pytest.mark.parametrize("level", [CONFINED])
+async def test_confined_no_file_is_read_or_written_past_pages_either(level, tmp_path):
+    async with field_of(level, tmp_path) as field:
+        assert await passed(field, PAST_PAGES) == []
+
+
+@pytest.mark.parametrize("level", [CONFINED])
+async def test_confined_files_of_the_attempt_can_be_uploaded_and_downloads_arrive(level, tmp_path):
+    async with field_of(level, tmp_path) as field:
+        field.key = tmp_path / "work" / "invoice.txt"
+        field.key.write_text(FILE_SECRET)
+        assert await passed(field, {"upload": PAST_PAGES["setFileInputFiles"]}) == ["upload"]
+        await field.go("http://shop.test/download")
+        folder = tmp_path / "work" / "downloads"
+        for _ in range(100):
+            if (folder / "a.bin").exists():
+                break
+            await asyncio.sleep(0.05)
+        assert b"the site" in (folder / "a.bin").read_bytes()
