@@ -107,7 +107,11 @@ async def test_end_kills_the_group_and_removes_the_folder(tmp_path):
 
 
 async def test_end_also_finds_a_descendant_that_left_the_group(tmp_path):
-    script = "import os,time\nos.setsid() if os.fork()==0 else 0\nprint(os.getpid(),flush=True)\ntime.sleep(300)"
+    # One write for each line: two processes that print at once would tear each other's.
+    script = (
+        "import os,time\nos.setsid() if os.fork()==0 else 0\n"
+        "os.write(1, b'%d\\n' % os.getpid())\ntime.sleep(300)"
+    )
     pipe = asyncio.subprocess.PIPE
     owned = await spawn([sys.executable, "-c", script], owner=tmp_path, kind="worker", stdout=pipe)
     pids = [int(await owned.process.stdout.readline()) for _ in range(2)]
