@@ -6,6 +6,7 @@ it tells no session and no environment of a process, so less can be proven there
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 import subprocess
@@ -88,12 +89,16 @@ def boot_id() -> str:
 
 
 def machine_id() -> str:
-    """Names this machine over its boots; empty where it has no such name."""
+    """Stands for this machine over its boots, as a hash that names nobody; empty where the
+    machine has no such name.
+    """
     try:
         name = Path("/etc/machine-id").read_text().strip()
     except OSError:
         return ""
-    return f"{name} {platform.node()}" if name else ""
+    if not name:
+        return ""
+    return hashlib.sha256(f"{name} {platform.node()}".encode()).hexdigest()[:32]
 
 
 def _from_proc(pid: int) -> Seen | None:
