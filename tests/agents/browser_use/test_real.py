@@ -111,12 +111,14 @@ async def test_limits_end_an_attempt_with_their_own_status(run):
 
 
 async def test_an_attempt_that_runs_out_of_time_keeps_what_it_did_and_spent(run):
-    folders = await run({"docs-default-1": [HOME, [{"wait": {"seconds": 90}}]]}, timeout_s=45)
+    # The library cuts a wait to half a minute; three of them outlast the limit in any case.
+    script = [HOME, *[[{"wait": {"seconds": 30}}]] * 3]
+    folders = await run({"docs-default-1": script}, timeout_s=45)
     folder = folders["docs-default-1"]
     assert (folder.trace.outcome.status, folder.trace.outcome.answer) == ("time_limit", None)
     assert folder.steps[0].calls[0].name == "navigate"
     assert folder.trace.usage[0].uncached_tokens > 0
-    assert (folder.path / "native" / "steps.jsonl").read_text().count("\n") == 1
+    assert (folder.path / "native" / "steps.jsonl").read_text().count("\n") in (1, 2)
 
 
 async def test_a_task_without_a_script_gives_up_at_once(run):
