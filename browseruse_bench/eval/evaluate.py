@@ -285,7 +285,13 @@ async def _verdict(plan: _Plan, folder: RunFolder, judge: Judge) -> Verdict:
         first, *others = str(error).splitlines()
         more = f" (and {len(others)} more)" if others else ""
         return Verdict(reason="judge_fault", message=f"the trace is damaged: {first}{more}")
-    case = Case(task=plan.task, rubric=plan.rubric, trace=trace, cost_usd=entry.cost_usd)
+    case = Case(
+        task=plan.task,
+        rubric=plan.rubric,
+        trace=trace,
+        cost_usd=entry.cost_usd,
+        sample=plan.sample,
+    )
     try:
         with boundary(GraderError, judge.protocol):
             verdict = await judge.judge(case)
@@ -312,6 +318,11 @@ def _judgement(plan: _Plan, judge: Judge, verdict: Verdict, at: str) -> Judgemen
         at=at,
         findings=verdict.findings,
         integrity=verdict.integrity,
+        attribution=verdict.attribution,
+        reading=verdict.reading,
+        votes=verdict.votes,
+        usage=verdict.usage,
+        raw_ref=verdict.raw_ref,
         label=verdict.label,
         score=verdict.score,
         details=verdict.details,

@@ -8,9 +8,16 @@ from typing import Any, Literal, Protocol
 
 from browseruse_bench.eval import checks, matcher
 from browseruse_bench.records.base import content_key
-from browseruse_bench.records.judgement import Finding, Integrity, UngradedReason
+from browseruse_bench.records.judgement import (
+    Attribution,
+    Finding,
+    Integrity,
+    UngradedReason,
+    Vote,
+)
 from browseruse_bench.records.rubric import Rubric
 from browseruse_bench.records.task import Task
+from browseruse_bench.records.trace import Usage
 from browseruse_bench.store.trace_folder import TraceFolder
 
 Kind = Literal["evaluator", "checks", "model", "matcher"]
@@ -27,6 +34,8 @@ class Case:
     trace: TraceFolder
     cost_usd: float | None
     """None: unknown."""
+    sample: int = 0
+    """Which grading of this trace it is: another number is never answered from a ledger."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,6 +46,11 @@ class Verdict:
     score: float | None = None
     findings: tuple[Finding, ...] | None = None
     integrity: tuple[Integrity, ...] = ()
+    attribution: tuple[Attribution, ...] = ()
+    reading: str | None = None
+    votes: tuple[Vote, ...] = ()
+    usage: tuple[Usage, ...] = ()
+    raw_ref: str | None = None
     details: dict[str, Any] = field(default_factory=dict[str, Any])
     reason: UngradedReason | None = None
     message: str = ""

@@ -42,6 +42,53 @@ class Integrity(Record):
     citations: tuple[Citation, ...] = Field(min_length=1)
 
 
+Cause = Literal[
+    "wrong_reading",
+    "wrong_target",
+    "invented_value",
+    "gave_up_early",
+    "format",
+    "other_controllable",
+    "anti_bot_wall",
+    "login_wall",
+    "out_of_stock",
+    "site_down",
+    "other_uncontrollable",
+]
+UNCONTROLLABLE: frozenset[Cause] = frozenset(
+    ["anti_bot_wall", "login_wall", "out_of_stock", "site_down", "other_uncontrollable"]
+)
+
+
+class Attribution(Record):
+    """Why points were lost. It stands beside the score and never changes it."""
+
+    cause: Cause
+    claim: str
+    citations: tuple[Citation, ...] = ()
+    follows_from: int | None = Field(default=None, ge=0)
+    """Index of the earlier attribution that this failure only follows from."""
+
+    @property
+    def controllable(self) -> bool:
+        """Whether the agent could have done otherwise."""
+        return self.cause not in UNCONTROLLABLE
+
+
+class Vote(Record):
+    """What one judge of a panel found; None: it gave no verdict, `reason` and `message` say why."""
+
+    judge: str
+    """Label of the model."""
+    judge_key: str
+    findings: tuple[Finding, ...] | None = None
+    integrity: tuple[Integrity, ...] = ()
+    reason: UngradedReason | None = None
+    message: str = ""
+    usage: tuple[Usage, ...] = ()
+    raw_ref: str | None = None
+
+
 class Judgement(Record):
     """One grading of one trace. A score is derived from it, never stored in it, except
     where the basis itself is a number (evaluator, matcher, imported).
@@ -62,12 +109,18 @@ class Judgement(Record):
     at: str
     findings: tuple[Finding, ...] | None = None
     integrity: tuple[Integrity, ...] = ()
-    attribution: str | None = None
+    attribution: tuple[Attribution, ...] = ()
+    reading: str | None = None
+    """How the judge read the task, in its words: what the agent was asked for."""
+    votes: tuple[Vote, ...] = ()
+    """Of a panel, in the order in which it was named."""
     label: Literal[0, 1] | None = None
     score: float | None = Field(default=None, ge=0, le=100)
     details: dict[str, Any] = Field(default_factory=dict[str, Any])
     usage: tuple[Usage, ...] = ()
+    """What the judge cost, apart from what the agent did."""
     raw_ref: str | None = None
+    """Key of the call that holds the raw reply."""
     status: Literal["graded", "ungraded"]
     reason: UngradedReason | None = None
     message: str = ""

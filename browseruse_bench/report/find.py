@@ -6,10 +6,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from browseruse_bench.agents import AGENTS
-from browseruse_bench.agents.model_spec import model_label
 from browseruse_bench.benchmarks.folder import find
 from browseruse_bench.benchmarks.load import Benchmark, load_benchmark
 from browseruse_bench.errors import ConfigError, DataError
+from browseruse_bench.models.spec import model_label
 from browseruse_bench.records.run import Run
 from browseruse_bench.store.run_folder import RunFolder, find_runs
 

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from browseruse_bench.agents.base import AgentSetup
 from browseruse_bench.agents.environments import find
-from browseruse_bench.agents.model_spec import parse_model
 from browseruse_bench.agents.worker import WorkerAgent
 from browseruse_bench.errors import ConfigError, DataError
+from browseruse_bench.models.spec import parse_model
 from browseruse_bench.records.base import content_key
 from browseruse_bench.records.task import TaskView
 from browseruse_bench.records.trace import AgentId
@@ -29,7 +29,7 @@ _SCRIPT: TypeAdapter[Script] = TypeAdapter(Script)
 
 
 class BrowserUseAgent(WorkerAgent):
-    """Runs browser-use with any of the models of `agents.model_spec`."""
+    """Runs browser-use with any of the models of `models.spec`."""
 
     name = "browser-use"
 

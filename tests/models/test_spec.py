@@ -1,7 +1,7 @@
 import pytest
 
-from browseruse_bench.agents.model_spec import model_label, parse_model, read_env
 from browseruse_bench.errors import ConfigError
+from browseruse_bench.models.spec import model_label, parse_model, read_env
 
 NAMES = ("OPENAI", "ANTHROPIC", "GOOGLE", "GEMINI", "OPENROUTER", "OPENAI_COMPATIBLE")
 
