@@ -34,8 +34,9 @@ from browseruse_bench.cli import options
 )
 @options.experiments
 @options.as_json
-def command(**given: Any) -> None:
+def command(concurrency: int, timeout_s: float, **given: Any) -> None:
     """Judge every settled attempt of a run that has no verdict yet, and report."""
     from browseruse_bench.cli.judging import judge_and_print
+    from browseruse_bench.eval.evaluate import Asking
 
-    judge_and_print(**given)
+    judge_and_print(asking=Asking(concurrency=concurrency, timeout_s=timeout_s), **given)

@@ -13,7 +13,7 @@ import click
 from browseruse_bench.benchmarks.folder import find
 from browseruse_bench.benchmarks.load import Benchmark, load_place
 from browseruse_bench.errors import IncompleteError
-from browseruse_bench.eval.evaluate import Judged, evaluate_run
+from browseruse_bench.eval.evaluate import Asking, Judged, evaluate_run
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.records.run import Run
 from browseruse_bench.report.find import agent_name, find_run
@@ -35,8 +35,7 @@ def judge_and_print(
     task_ids: Collection[str],
     force: bool,
     only_ungraded: bool,
-    concurrency: int,
-    timeout_s: float,
+    asking: Asking,
     experiments: Path,
     as_json: bool,
 ) -> None:
@@ -65,8 +64,7 @@ def judge_and_print(
             force=force,
             only_ungraded=only_ungraded,
             task_ids=task_ids or None,
-            concurrency=concurrency,
-            timeout_s=timeout_s,
+            asking=asking,
             on_judged=_Teller().tell,
         )
     )

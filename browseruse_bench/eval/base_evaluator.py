@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from browseruse_bench.errors import ConfigError
+
+if TYPE_CHECKING:
+    from browseruse_bench.models.base import Reply, Request
 
 
 class NoReferenceError(ValueError):
@@ -35,6 +41,30 @@ class BaseEvaluator(ABC):
     version: ClassVar[str] = "1"
     """Part of the identity of every verdict, beside the source of the evaluator. Change it
     when something else that decides (a data file, say) changes."""
+
+    _ask: Callable[[Request], Reply] | None = None
+    """Set by the process that this evaluator runs in."""
+
+    def ask(self, request: Request) -> Reply:
+        """What the model of `bubench eval --judge` says, asked by the harness: under its call
+        ledger, budget and limits, and without its key in this process.
+
+        May be called from several threads. The time that it takes does not count against
+        `--timeout`; what it costs is part of the verdict's usage. Leave a failed call to the
+        harness: the attempt is then ungraded (`judge_fault`), never a zero.
+
+        Args:
+            request: `browseruse_bench.models.base.Request`: messages with texts and images, a
+                JSON schema if a value is wanted. Equal requests of other `sample` numbers are
+                asked anew; a regrade of the trace asks all of them anew.
+
+        Raises:
+            ModelError: no usable reply came.
+            ConfigError: no model was named.
+        """
+        if self._ask is None:
+            raise ConfigError("this evaluator asks a model: name it with --judge provider:name")
+        return self._ask(request)
 
     @abstractmethod
     def evaluate_task(self, task_id: str, result: dict[str, Any]) -> dict[str, Any]:

@@ -5,13 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import fcntl
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Mapping,
+)
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from browseruse_bench.benchmarks.load import Benchmark
-from browseruse_bench.errors import BenchError, ConfigError, DataError, GraderError, boundary
+from browseruse_bench.errors import (
+    BenchError,
+    BudgetError,
+    ConfigError,
+    DataError,
+    GraderError,
+    boundary,
+)
 from browseruse_bench.eval.evaluator_process import EvaluatorJudge, EvaluatorSpec
 from browseruse_bench.eval.judges import (
     Case,
@@ -25,6 +39,7 @@ from browseruse_bench.eval.judges import (
     rubric_key,
 )
 from browseruse_bench.measure.tally import Reference
+from browseruse_bench.models.base import CallError, Model, PendingError
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.records.rubric import Rubric
 from browseruse_bench.records.run import Attempt, AttemptEntry
@@ -50,6 +65,24 @@ class Judged:
     skipped: Mapping[Attempt, str]
     """Cannot be judged with the benchmark as it is now, and why."""
     notes: tuple[str, ...]
+    over_budget: str = ""
+    """Why judging ended before all was judged."""
+    pending: tuple[Attempt, ...] = ()
+    """Their calls wait in a batch; the same command goes on once it is answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """How attempts are judged."""
+
+    judge: Judge | None = None
+    """Reads rubrics; None: code checks them where it can, the others stay ungraded."""
+    model: Model | None = None
+    """What a benchmark's own evaluator may ask."""
+    concurrency: int = 2
+    """How many are judged at a time."""
+    timeout_s: float = 120
+    """The longest that a custom evaluator may take for one attempt, beside what it asks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +115,7 @@ def references(benchmark: Benchmark) -> dict[str, Reference]:
     found: dict[str, Reference] = {}
     for task in benchmark.tasks:
         rubric = benchmark.rubric(task.task_id)
-        kind = kind_of(task, rubric, evaluator=benchmark.evaluator is not None)
+        kind = kind_of(rubric, evaluator=benchmark.evaluator is not None)
         found[task.task_id] = Reference(
             task_key=task.view.key, rubric_key=rubric_key(kind, task, rubric), rubric=rubric
         )
@@ -96,9 +129,7 @@ async def evaluate_run(
     force: bool = False,
     only_ungraded: bool = False,
     task_ids: Collection[str] | None = None,
-    concurrency: int = 2,
-    timeout_s: float = 120,
-    judge: Judge | None = None,
+    asking: Asking | None = None,
     on_judged: Callable[[Judgement], None] | None = None,
     now: Callable[[], str] = utc_now,
 ) -> Judged:
@@ -114,9 +145,7 @@ async def evaluate_run(
         force: judge again in any case; the new judgement has the next sample number.
         only_ungraded: judge again what is ungraded, and nothing that is graded.
         task_ids: leave all other tasks as they are; None: all tasks.
-        concurrency: how many are judged at a time.
-        timeout_s: the longest that a custom evaluator may take for one attempt.
-        judge: grades rubrics that have items without a code check; None: they stay ungraded.
+        asking: who judges, and how.
         on_judged: called with each new judgement after it is on disk.
         now: the clock.
 
@@ -128,28 +157,188 @@ async def evaluate_run(
     if force and only_ungraded:
         raise ConfigError("--force and --only-ungraded exclude each other")
     _refuse_unknown(folder, task_ids)
+    async with evaluation(folder, benchmark, asking or Asking(), on_judged, now) as judging:
+        entries = [
+            entry
+            for entry in folder.attempts().values()
+            if task_ids is None or entry.task_id in task_ids
+        ]
+        await judging.settle(
+            entries,
+            ask_again=lambda old: force or (only_ungraded and old.status == "ungraded"),
+        )
+        return judging.judged()
+
+
+@contextlib.asynccontextmanager
+async def evaluation(
+    folder: RunFolder,
+    benchmark: Benchmark,
+    asking: Asking,
+    on_judged: Callable[[Judgement], None] | None = None,
+    now: Callable[[], str] = utc_now,
+) -> AsyncGenerator[Evaluation]:
+    """Judging of one run: everything that can be wrong with its judges is known on entry.
+
+    Raises:
+        ConfigError: the evaluator cannot be loaded, or another process judges this run.
+        DataError: a journal is damaged.
+    """
     async with contextlib.AsyncExitStack() as stack:
         stack.enter_context(exclusive(folder.judgements_path))
-        own = await _own_evaluator(benchmark, stack, n_processes=concurrency, timeout_s=timeout_s)
+        own = await _own_evaluator(benchmark, stack, asking)
         judges: dict[Kind, Judge] = {
             "checks": CodeJudge(),
             "matcher": MatcherJudge(),
-            "model": judge or NoModelJudge(),
+            "model": asking.judge or NoModelJudge(),
         }
         if own is not None:
             judges["evaluator"] = own[0]
-        plans, kept, again, skipped = _plan(
+        journal = stack.enter_context(Journal(folder.judgements_path))
+        yield Evaluation(
             folder,
             benchmark,
             judges,
-            wanted=lambda task_id: task_ids is None or task_id in task_ids,
-            ask_again=lambda old: force or (only_ungraded and old.status == "ungraded"),
+            journal,
+            asking=asking,
+            notes=own[1] if own else (),
+            on_judged=on_judged,
+            now=now,
         )
-        journal = stack.enter_context(Journal(folder.judgements_path))
-        for judgement in again:
-            journal.append(judgement.as_json())
-        new = await _judge_all(plans, folder, judges, journal, concurrency, now, on_judged)
-    return Judged(new=new, kept=kept, skipped=skipped, notes=own[1] if own else ())
+
+
+async def _own_evaluator(
+    benchmark: Benchmark, stack: contextlib.AsyncExitStack, asking: Asking
+) -> tuple[Judge, tuple[str, ...]] | None:
+    """The benchmark's own evaluator, loaded, and what is to be said about it."""
+    if benchmark.evaluator is None:
+        return None
+    spec = EvaluatorSpec(
+        target=benchmark.evaluator,
+        fallback=benchmark.path / "evaluator.py",
+        timeout_s=asking.timeout_s,
+    )
+    judge = EvaluatorJudge(spec, n_processes=asking.concurrency, model=asking.model)
+    stack.push_async_callback(judge.close)
+    loaded = await judge.start()
+    return judge, ((loaded.note,) if loaded.note else ())
+
+
+class Evaluation:
+    """Judges attempts of one run, and keeps account of what came of each."""
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        benchmark: Benchmark,
+        judges: Mapping[Kind, Judge],
+        journal: Journal,
+        *,
+        asking: Asking,
+        notes: tuple[str, ...],
+        on_judged: Callable[[Judgement], None] | None,
+        now: Callable[[], str],
+    ) -> None:
+        """Made by `evaluation`."""
+        self._folder = folder
+        self._benchmark = benchmark
+        self._judges = judges
+        self._journal = journal
+        self._asking = asking
+        self._notes = notes
+        self._on_judged = on_judged
+        self._now = now
+        self._tasks = {task.task_id: task for task in benchmark.tasks}
+        self._given: dict[Attempt, list[Judgement]] = {}
+        for judgement in folder.judgements():
+            self._given.setdefault((judgement.task_id, judgement.attempt), []).append(judgement)
+        self._slots = asyncio.Semaphore(asking.concurrency)
+        self._new: list[Judgement] = []
+        self._kept: list[Attempt] = []
+        self._pending: list[Attempt] = []
+        self._skipped: dict[Attempt, str] = {}
+        self._over_budget = ""
+
+    def judged(self) -> Judged:
+        """What was done so far."""
+        return Judged(
+            new=tuple(self._new),
+            kept=tuple(self._kept),
+            skipped=self._skipped,
+            notes=self._notes,
+            over_budget=self._over_budget,
+            pending=tuple(self._pending),
+        )
+
+    async def settle(
+        self,
+        entries: Iterable[AttemptEntry],
+        *,
+        ask_again: Callable[[Judgement], bool] = lambda old: False,
+    ) -> None:
+        """Each of these attempts has its judgement in the journal, or is accounted for; a free
+        slot takes the next one.
+
+        Args:
+            entries: newest entries of attempts.
+            ask_again: whether a judgement with the same keys does not do.
+        """
+        plans = [plan for e in entries if (plan := self._plan(e, ask_again)) is not None]
+        owed = iter(plans)
+
+        async def slot() -> None:
+            for plan in owed:
+                async with self._slots:
+                    await self._judge(plan)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(min(self._asking.concurrency, len(plans))):
+                group.create_task(slot())
+
+    def _plan(self, entry: AttemptEntry, ask_again: Callable[[Judgement], bool]) -> _Plan | None:
+        """What is to be judged. None: it cannot be, or it has its judgement, which is repeated
+        in the journal if one of other keys came after it.
+        """
+        attempt = (entry.task_id, entry.attempt)
+        if entry.status == "infrastructure":
+            return None
+        task = self._tasks.get(entry.task_id)
+        if task is None or task.view.key != entry.task_key:
+            self._skipped[attempt] = _changed(entry.task_id, self._benchmark, gone=task is None)
+            return None
+        rubric = self._benchmark.rubric(task.task_id)
+        kind = kind_of(
+            rubric,
+            evaluator=self._benchmark.evaluator is not None,
+            model=self._asking.judge is not None,
+        )
+        plan = _Plan(entry=entry, task=task, rubric=rubric, kind=kind, sample=0)
+        given = self._given.get(attempt, [])
+        same = [j for j in given if j.reuse_key[:5] == plan.keys(self._judges)]
+        if same and not ask_again(same[-1]):
+            self._kept.append(attempt)
+            if [j for j in given if j.trace_key == entry.trace_key][-1] is not same[-1]:
+                self._journal.append(same[-1].as_json())
+            return None
+        return replace(plan, sample=max((j.sample for j in same), default=-1) + 1)
+
+    async def _judge(self, plan: _Plan) -> None:
+        if self._over_budget:
+            return
+        judge = self._judges[plan.kind]
+        try:
+            verdict = await _verdict(plan, self._folder, judge)
+        except BudgetError as error:
+            self._over_budget = str(error)
+            return
+        except PendingError:
+            self._pending.append((plan.entry.task_id, plan.entry.attempt))
+            return
+        judgement = _judgement(plan, judge, verdict, self._now())
+        self._journal.append(judgement.as_json())
+        self._new.append(judgement)
+        if self._on_judged is not None:
+            self._on_judged(judgement)
 
 
 def _refuse_unknown(folder: RunFolder, task_ids: Collection[str] | None) -> None:
@@ -178,102 +367,12 @@ def exclusive(path: Path) -> Generator[None]:
         yield
 
 
-async def _own_evaluator(
-    benchmark: Benchmark, stack: contextlib.AsyncExitStack, *, n_processes: int, timeout_s: float
-) -> tuple[Judge, tuple[str, ...]] | None:
-    """The benchmark's own evaluator, loaded, and what is to be said about it."""
-    if benchmark.evaluator is None:
-        return None
-    spec = EvaluatorSpec(
-        target=benchmark.evaluator,
-        fallback=benchmark.path / "evaluator.py",
-        timeout_s=timeout_s,
-    )
-    judge = EvaluatorJudge(spec, n_processes=n_processes)
-    stack.push_async_callback(judge.close)
-    loaded = await judge.start()
-    return judge, ((loaded.note,) if loaded.note else ())
-
-
-def _plan(
-    folder: RunFolder,
-    benchmark: Benchmark,
-    judges: Mapping[Kind, Judge],
-    *,
-    wanted: Callable[[str], bool],
-    ask_again: Callable[[Judgement], bool],
-) -> tuple[list[_Plan], tuple[Attempt, ...], list[Judgement], dict[Attempt, str]]:
-    """What is to be judged; what has its judgement; which of those must be repeated in the
-    journal, because a judgement of other keys came after it; and what cannot be judged.
-    """
-    tasks = {task.task_id: task for task in benchmark.tasks}
-    before: dict[Attempt, list[Judgement]] = {}
-    for judgement in folder.judgements():
-        before.setdefault((judgement.task_id, judgement.attempt), []).append(judgement)
-    plans: list[_Plan] = []
-    kept: list[Attempt] = []
-    again: list[Judgement] = []
-    skipped: dict[Attempt, str] = {}
-    for attempt, entry in folder.attempts().items():
-        if entry.status == "infrastructure" or not wanted(entry.task_id):
-            continue
-        task = tasks.get(entry.task_id)
-        if task is None or task.view.key != entry.task_key:
-            skipped[attempt] = _changed(entry.task_id, benchmark, gone=task is None)
-            continue
-        plan = _first_plan(entry, task, benchmark)
-        given = before.get(attempt, [])
-        same = [j for j in given if j.reuse_key[:5] == plan.keys(judges)]
-        if same and not ask_again(same[-1]):
-            kept.append(attempt)
-            if [j for j in given if j.trace_key == entry.trace_key][-1] is not same[-1]:
-                again.append(same[-1])
-            continue
-        plans.append(replace(plan, sample=max((j.sample for j in same), default=-1) + 1))
-    return plans, tuple(kept), again, skipped
-
-
 def _changed(task_id: str, benchmark: Benchmark, *, gone: bool) -> str:
     what = "is no longer there" if gone else "was changed since it was attempted"
     return (
         f"task '{task_id}' of {benchmark.name}, split {benchmark.split}, {what}: judge it with "
         "the revision that the run was made on, or run it again"
     )
-
-
-def _first_plan(entry: AttemptEntry, task: Task, benchmark: Benchmark) -> _Plan:
-    rubric = benchmark.rubric(task.task_id)
-    kind = kind_of(task, rubric, evaluator=benchmark.evaluator is not None)
-    return _Plan(entry=entry, task=task, rubric=rubric, kind=kind, sample=0)
-
-
-async def _judge_all(
-    plans: Sequence[_Plan],
-    folder: RunFolder,
-    judges: Mapping[Kind, Judge],
-    journal: Journal,
-    concurrency: int,
-    now: Callable[[], str],
-    on_judged: Callable[[Judgement], None] | None,
-) -> tuple[Judgement, ...]:
-    """Each plan has its judgement in the journal; a free slot takes the next one."""
-    owed = iter(plans)
-    new: list[Judgement] = []
-
-    async def slot() -> None:
-        for plan in owed:
-            judge = judges[plan.kind]
-            verdict = await _verdict(plan, folder, judge)
-            judgement = _judgement(plan, judge, verdict, now())
-            journal.append(judgement.as_json())
-            new.append(judgement)
-            if on_judged is not None:
-                on_judged(judgement)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(min(concurrency, len(plans))):
-            group.create_task(slot())
-    return tuple(new)
 
 
 async def _verdict(plan: _Plan, folder: RunFolder, judge: Judge) -> Verdict:
@@ -295,13 +394,24 @@ async def _verdict(plan: _Plan, folder: RunFolder, judge: Judge) -> Verdict:
     try:
         with boundary(GraderError, judge.protocol):
             verdict = await judge.judge(case)
+    except (BudgetError, PendingError):
+        raise
     except BenchError as error:
-        verdict = Verdict(reason="judge_fault", message=" ".join(str(error).split())[:500])
+        verdict = _fault(error)
     if trace.trace.evidence_policy != "harness":
         # What rests on the agent's word is marked in every verdict, and never ranked with others.
         marked = {**verdict.details, "evidence_policy": trace.trace.evidence_policy}
         return replace(verdict, details=marked)
     return verdict
+
+
+def _fault(error: BenchError) -> Verdict:
+    """A failure of the judge, with what it cost and where its raw reply is."""
+    message = " ".join(str(error).split())[:500]
+    if not isinstance(error, CallError):
+        return Verdict(reason="judge_fault", message=message)
+    usage = () if error.usage is None else (error.usage,)
+    return Verdict(reason="judge_fault", message=message, usage=usage, raw_ref=error.call)
 
 
 def _judgement(plan: _Plan, judge: Judge, verdict: Verdict, at: str) -> Judgement:

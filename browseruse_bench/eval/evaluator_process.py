@@ -11,17 +11,23 @@ import re
 import signal
 import sys
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
-from browseruse_bench.errors import ConfigError, EvaluatorError
+from pydantic import ValidationError
+
+from browseruse_bench.errors import BenchError, BudgetError, ConfigError, EvaluatorError
 from browseruse_bench.eval import matcher
 from browseruse_bench.eval.judges import Case, Verdict
+from browseruse_bench.models.base import CallError, Model, Request
 from browseruse_bench.records.base import content_key
+from browseruse_bench.records.trace import Usage, summed
 
 RESULT_SCHEMA = 1
 """Version of the `result` that an evaluator is given."""
+_SAMPLES = 10_000
+"""Sample numbers that one grading may use; the next grading has the next ones."""
 LINE_LIMIT = 64 * 1024 * 1024
 _STDERR_LINES = 40
 _SECRET_NAME = re.compile("key|token|secret|pass|credential|cookie|auth|dsn", re.IGNORECASE)
@@ -121,13 +127,25 @@ class EvaluatorProcess:
         self.loaded = loaded
         return loaded
 
-    async def evaluate(self, task_id: str, result: dict[str, Any]) -> Verdict:
-        """What the evaluator says of one attempt; every failure of it is a verdict too."""
+    async def evaluate(
+        self, task_id: str, result: dict[str, Any], asked: Asked | None = None
+    ) -> Verdict:
+        """What the evaluator says of one attempt; every failure of it is a verdict too.
+
+        Args:
+            task_id: of the attempt.
+            result: as documented at BaseEvaluator.
+            asked: answers what it asks a model, and keeps account; None: no model was named.
+
+        Raises:
+            BudgetError: the budget does not allow what it asked; there is no verdict.
+        """
+        asked = asked or Asked(None)
         try:
             if self._process is None:
                 await self.start()
-            async with asyncio.timeout(self._spec.timeout_s):
-                message = await self._ask(task_id, result)
+            async with asyncio.timeout(self._spec.timeout_s) as clock:
+                message = await self._ask(task_id, result, asked, clock)
         except TimeoutError:
             await self.close()
             return _failed(f"no reply within {self._spec.timeout_s:g} s", self._tail())
@@ -139,9 +157,11 @@ class EvaluatorProcess:
             # A reply to this call must not be read as that to the next one.
             await self.close()
             raise
-        return verdict_of(message)
+        return asked.settled(verdict_of(message))
 
-    async def _ask(self, task_id: str, result: dict[str, Any]) -> dict[str, Any]:
+    async def _ask(
+        self, task_id: str, result: dict[str, Any], asked: Asked, clock: asyncio.Timeout
+    ) -> dict[str, Any]:
         assert self._process is not None
         assert self._process.stdin is not None
         self._n += 1
@@ -151,11 +171,52 @@ class EvaluatorProcess:
             await self._process.stdin.drain()
         except OSError:
             raise await self._gone() from None
-        message = await self._receive()
+        message = await self._reply(asked, clock)
         if message.get("n") != self._n:
             await self.close()
             raise _Gone("the evaluator's process answered out of order")
         return message
+
+    async def _reply(self, asked: Asked, clock: asyncio.Timeout) -> dict[str, Any]:
+        """The next message that is no question; questions are answered meanwhile, and what the
+        model takes for them is not the evaluator's time.
+        """
+        loop = asyncio.get_running_loop()
+        left_s = 0.0
+        reading = asyncio.ensure_future(self._receive())
+        answering: set[asyncio.Task[None]] = set()
+        try:
+            while True:
+                done, _ = await asyncio.wait(
+                    {reading, *answering}, return_when=asyncio.FIRST_COMPLETED
+                )
+                ended = done & answering
+                answering -= ended
+                for task in ended:
+                    task.result()
+                if ended and not answering:
+                    clock.reschedule(loop.time() + left_s)
+                if reading not in done:
+                    continue
+                message = reading.result()
+                if "ask" not in message or message.get("n") != self._n:
+                    return message
+                if not answering:
+                    left_s = (clock.when() or loop.time()) - loop.time()
+                    clock.reschedule(None)
+                answering.add(asyncio.create_task(self._answer(message, asked)))
+                reading = asyncio.ensure_future(self._receive())
+        finally:
+            for task in (reading, *answering):
+                task.cancel()
+
+    async def _answer(self, message: dict[str, Any], asked: Asked) -> None:
+        answer = {"n": self._n, "ask": message["ask"], **await asked.answer(message["request"])}
+        process = self._process
+        if process is not None and process.stdin is not None:
+            with contextlib.suppress(OSError):
+                process.stdin.write(json.dumps(answer).encode() + b"\n")
+                await process.stdin.drain()
 
     async def _receive(self) -> dict[str, Any]:
         assert self._process is not None
@@ -208,11 +269,71 @@ class EvaluatorProcess:
         drain.cancel()
 
 
+class Asked:
+    """What an evaluator asked a model for one verdict, and what that cost."""
+
+    def __init__(self, model: Model | None, *, sample: int = 0, restricted: bool = False) -> None:
+        """Answer by `model`, None: none was named; `sample` is the number of the grading."""
+        self._model = model
+        self._sample = sample
+        self._restricted = restricted
+        self._usage: list[Usage] = []
+        self._calls: list[str] = []
+        self._failed: list[str] = []
+
+    async def answer(self, wire: Any) -> dict[str, Any]:
+        """The reply as plain JSON, or what went wrong.
+
+        Raises:
+            BudgetError: nothing may be asked any more.
+        """
+        if self._model is None:
+            why = "this evaluator asks a model: name it with --judge provider:name"
+            return {"error": why, "kind": "config"}
+        try:
+            request = Request.model_validate(wire)
+            own = request.sample + _SAMPLES * self._sample
+            reply = await self._model.ask(
+                request.model_copy(update={"sample": own}),
+                purpose="evaluator",
+                restricted=self._restricted,
+            )
+        except BudgetError:
+            raise
+        except BenchError as error:
+            if isinstance(error, CallError):
+                self._keep(error.usage, error.call)
+            self._failed.append(str(error))
+            kind = "config" if isinstance(error, ConfigError) else "model"
+            return {"error": str(error), "kind": kind}
+        except ValidationError as error:
+            return {"error": f"not a request: {error}", "kind": "config"}
+        self._keep(reply.usage, reply.call)
+        return {"reply": reply.as_json()}
+
+    def _keep(self, usage: Usage | None, call: str | None) -> None:
+        if usage is not None:
+            self._usage.append(usage)
+        if call is not None:
+            self._calls.append(call)
+
+    def settled(self, verdict: Verdict) -> Verdict:
+        """The verdict with what was asked for it."""
+        details = dict(verdict.details)
+        if self._calls:
+            details["calls"] = self._calls
+        if self._failed:
+            details["failed_calls"] = self._failed
+        return replace(verdict, details=details, usage=summed(self._usage))
+
+
 def verdict_of(message: dict[str, Any]) -> Verdict:
     """The verdict that a reply of the evaluator's process stands for."""
     if "error" in message:
         if message.get("kind") == "no_reference":
             return Verdict(reason="no_reference", message=message["error"])
+        if message.get("kind") == "model":
+            return Verdict(reason="judge_fault", message=message["error"])
         return _failed(message["error"], message["traceback"])
     value: dict[str, Any] = message["value"]
     problem = reply_problem(value)
@@ -288,8 +409,11 @@ class EvaluatorJudge:
 
     basis: Literal["evaluator"] = "evaluator"
 
-    def __init__(self, spec: EvaluatorSpec, *, n_processes: int = 1) -> None:
-        """Nothing is started yet; `start` comes first."""
+    def __init__(
+        self, spec: EvaluatorSpec, *, n_processes: int = 1, model: Model | None = None
+    ) -> None:
+        """Nothing is started yet; `start` comes first. `model` answers what it asks."""
+        self._model = model
         self._all = [EvaluatorProcess(spec) for _ in range(n_processes)]
         # Last in, first out: what one process can do starts no second one.
         self._idle: asyncio.LifoQueue[EvaluatorProcess] = asyncio.LifoQueue()
@@ -322,13 +446,16 @@ class EvaluatorJudge:
     def judge_key(self) -> str:
         """Of the evaluator's sources, the matcher that it may call and the result's form."""
         assert self._loaded is not None
-        return content_key(["evaluator", self._loaded.identity, matcher.VERSION, RESULT_SCHEMA])
+        key = ["evaluator", self._loaded.identity, matcher.VERSION, RESULT_SCHEMA]
+        # Whether it asks a model is not known before it does.
+        return content_key(key if self._model is None else [*key, self._model.id.key])
 
     async def judge(self, case: Case) -> Verdict:
         """The evaluator's verdict; any failure of it leaves the attempt ungraded."""
         process = await self._idle.get()
         try:
-            return await process.evaluate(case.task.task_id, result_of(case))
+            asked = Asked(self._model, sample=case.sample)
+            return await process.evaluate(case.task.task_id, result_of(case), asked)
         finally:
             self._idle.put_nowait(process)
 

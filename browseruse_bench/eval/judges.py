@@ -81,19 +81,20 @@ class Judge(Protocol):
         ...
 
 
-def kind_of(task: Task, rubric: Rubric | None, *, evaluator: bool) -> Kind:
+def kind_of(rubric: Rubric | None, *, evaluator: bool, model: bool = False) -> Kind:
     """What grades a task, in the benchmark as it is now.
 
     Args:
-        task: the row.
         rubric: its rubric, if it has one.
         evaluator: whether the benchmark has an evaluator of its own.
+        model: whether a model judge was named: then it reads every rubric, also one that code
+            could grade.
     """
     if evaluator:
         return "evaluator"
     if rubric is None:
         return "matcher"
-    return "checks" if rubric.is_code else "model"
+    return "checks" if rubric.is_code and not model else "model"
 
 
 def rubric_key(kind: Kind, task: Task, rubric: Rubric | None) -> str | None:
@@ -151,5 +152,5 @@ class NoModelJudge:
         """Ungraded, with the reason."""
         return Verdict(
             reason="not_judged",
-            message="the rubric has items without a code check: it needs a model judge",
+            message="the rubric has items without a code check: name a model with --judge",
         )

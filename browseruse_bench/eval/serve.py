@@ -7,7 +7,9 @@ know; its own standard input is empty, and what it prints goes to standard error
 
     → {n, task_id, result}          end of input: this process and its children end at once
     ← {ready: {name, identity, note}}    or    {fatal, traceback}
-    ← {n, value}                    or    {n, error, kind: error | no_reference, traceback}
+    ← {n, ask, request}             the evaluator asks a model, any number of times, and waits
+    → {n, ask, reply}               or    {n, ask, error, kind: model | config}
+    ← {n, value}                    or    {n, error, kind: error | no_reference | model, traceback}
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import hashlib
 import importlib
 import importlib.util
 import inspect
+import itertools
 import json
 import math
 import os
@@ -29,7 +32,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, BinaryIO, cast
 
+from browseruse_bench.errors import ConfigError, ModelError
 from browseruse_bench.eval.base_evaluator import BaseEvaluator, NoReferenceError
+from browseruse_bench.models.base import Reply, Request
 
 
 class LoadError(Exception):
@@ -49,16 +54,58 @@ def main(target: str, fallback: str | None) -> None:
     except LoadError as error:
         _say(replies, {"fatal": str(error), "traceback": traceback.format_exc()})
         return
-    _say(replies, {"ready": ready})
+    line = _Line(replies)
+    line.say({"ready": ready})
+    evaluator._ask = line.ask  # pyright: ignore[reportPrivateUsage]  # this is its process
     requests: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
-    threading.Thread(target=_read, args=(requests_in, requests), daemon=True).start()
+    threading.Thread(target=_read, args=(requests_in, requests, line), daemon=True).start()
     own = os.getpid()
     while True:
         request = requests.get()
+        line.n = request["n"]
         answer = reply(evaluator, request)
         if os.getpid() != own:
             os._exit(0)  # a process that the evaluator forked, and let come back here
-        _say(replies, {"n": request["n"], **answer})
+        line.say({"n": request["n"], **answer})
+
+
+class _Line:
+    """The way to the parent: messages never tear each other, and each ask finds its reply."""
+
+    def __init__(self, replies: BinaryIO) -> None:
+        self.n = 0
+        self._pid = os.getpid()
+        self._replies = replies
+        self._lock = threading.Lock()
+        self._asks = itertools.count(1)
+        self._waiting: dict[int, queue.SimpleQueue[dict[str, Any]]] = {}
+
+    def say(self, message: dict[str, Any]) -> None:
+        """Write one message."""
+        with self._lock:
+            _say(self._replies, message)
+
+    def ask(self, request: Request) -> Reply:
+        """Have the parent ask its model, and wait.
+
+        Raises:
+            ModelError: no usable reply came, or this is a process that the evaluator forked.
+            ConfigError: no model was named.
+        """
+        if os.getpid() != self._pid:
+            raise ModelError("ask: only in the process in which evaluate_task was called")
+        number = next(self._asks)
+        waiting = self._waiting[number] = queue.SimpleQueue[dict[str, Any]]()
+        self.say({"n": self.n, "ask": number, "request": request.as_wire()})
+        answer = waiting.get()
+        if "reply" in answer:
+            return Reply.model_validate(answer["reply"])
+        kind = ConfigError if answer["kind"] == "config" else ModelError
+        raise kind(answer["error"])
+
+    def hand(self, answer: dict[str, Any]) -> None:
+        """Give a reply to who waits for it."""
+        self._waiting.pop(answer["ask"]).put(answer)
 
 
 def _private_descriptors() -> tuple[BinaryIO, BinaryIO]:
@@ -75,9 +122,13 @@ def _say(replies: BinaryIO, message: dict[str, Any]) -> None:
     replies.flush()
 
 
-def _read(lines: BinaryIO, requests: queue.SimpleQueue[dict[str, Any]]) -> None:
-    for line in lines:
-        requests.put(json.loads(line))
+def _read(lines: BinaryIO, requests: queue.SimpleQueue[dict[str, Any]], line: _Line) -> None:
+    for text in lines:
+        message = json.loads(text)
+        if "ask" in message:
+            line.hand(message)
+        else:
+            requests.put(message)
     # The parent is gone or has enough. An evaluator that hangs must not outlive it.
     os.killpg(os.getpgrp(), signal.SIGKILL)
 
@@ -96,6 +147,8 @@ def reply(evaluator: BaseEvaluator, request: Mapping[str, Any]) -> dict[str, Any
         return {"value": plain(value)}
     except NoReferenceError as error:
         return {"error": str(error), "kind": "no_reference", "traceback": ""}
+    except ModelError as error:
+        return {"error": str(error), "kind": "model", "traceback": ""}
     except (Exception, SystemExit) as error:  # noqa: BLE001  whatever a stranger's code raises
         return {"error": describe(error), "kind": "error", "traceback": traceback.format_exc()}
 

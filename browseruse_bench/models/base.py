@@ -11,6 +11,7 @@ from the first. What goes wrong is one of the errors below, each with what it co
         ├── OutageError     the provider did not answer, or with an error, after all retries
         ├── TruncatedError  the reply was cut short (finish reason `length`)
         ├── RefusalError    the provider or the model declined
+        ├── PendingError    the request waits in a batch; nothing was paid yet
         └── MalformedError  the reply fits no schema, after all that was asked again
 """
 
@@ -112,6 +113,20 @@ class Request(Record):
         """All its texts."""
         return "\n".join(message.text for message in self.messages)
 
+    def as_wire(self) -> dict[str, Any]:
+        """The request as JSON with the places or bytes of its images, for another process."""
+        wire = self.as_json()
+        for message, plain in zip(self.messages, wire["messages"], strict=True):
+            plain["parts"] = [
+                part if isinstance(part, str) else _image_wire(part) for part in message.parts
+            ]
+        return wire
+
+
+def _image_wire(image: Image) -> dict[str, Any]:
+    place = {"data": image.data} if image.path is None else {"path": str(image.path)}
+    return {**image.as_json(), **place}
+
 
 class Reply(Record):
     """What a model said. With a schema, `value` fits it; without one it is None."""
@@ -154,6 +169,10 @@ class TruncatedError(CallError):
 
 class RefusalError(CallError):
     """The provider or the model declined to answer."""
+
+
+class PendingError(CallError):
+    """The request was put into a batch: its answer comes later, and the same work then goes on."""
 
 
 class MalformedError(CallError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
@@ -33,6 +34,30 @@ class Usage(Record):
     cost_usd: float | None = Field(default=None, ge=0)
     """None: unknown. Never 0 for unknown."""
     price_source: str | None = None
+
+
+def summed(usages: Iterable[Usage]) -> tuple[Usage, ...]:
+    """One use per model and price source, in the order in which they first occur. A cost that
+    is unknown for a part is unknown for the sum.
+    """
+    sums: dict[tuple[str, str | None], Usage] = {}
+    for usage in usages:
+        key = (usage.model, usage.price_source)
+        if key not in sums:
+            sums[key] = usage
+            continue
+        one = sums[key]
+        costs = (one.cost_usd, usage.cost_usd)
+        sums[key] = Usage(
+            model=usage.model,
+            uncached_tokens=one.uncached_tokens + usage.uncached_tokens,
+            cached_tokens=one.cached_tokens + usage.cached_tokens,
+            reasoning_tokens=one.reasoning_tokens + usage.reasoning_tokens,
+            output_tokens=one.output_tokens + usage.output_tokens,
+            cost_usd=None if None in costs else sum(cost or 0 for cost in costs),
+            price_source=usage.price_source,
+        )
+    return tuple(sums.values())
 
 
 class Page(Record):

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from browseruse_bench.errors import ConfigError
-from browseruse_bench.eval.evaluate import evaluate_run, exclusive
+from browseruse_bench.eval.evaluate import Asking, evaluate_run, exclusive
 from browseruse_bench.eval.judges import Verdict
 from browseruse_bench.store.journal import read_journal
 from tests.report.made_run import (
@@ -41,8 +41,8 @@ def settled(root: Path, bench: MadeBenchmark, **answers: str | None) -> MadeRun:
     return run
 
 
-def judge(run: MadeRun, bench: MadeBenchmark, **options):
-    return asyncio.run(evaluate_run(run.folder, bench.load(), **options))
+def judge(run: MadeRun, bench: MadeBenchmark, asking: Asking | None = None, **options):
+    return asyncio.run(evaluate_run(run.folder, bench.load(), asking=asking, **options))
 
 
 def verdicts(run: MadeRun) -> dict[str, tuple]:
@@ -114,14 +114,14 @@ def test_an_outage_of_a_given_judge_is_a_judge_fault_and_is_mended_later(root, b
         bench.rubrics[task_id] = rubric(task_id, 100, check=False)
     run = settled(root, bench, a="Paris", b="Rome")
     given = Everything()
-    judge(run, bench, judge=given, concurrency=1)
+    judge(run, bench, Asking(judge=given, concurrency=1))
     by_task = {j.task_id: j for j in run.folder.judgements()}
     assert by_task["a"].status == "graded"
     assert by_task["b"].reason == "judge_fault"
     assert "402 Payment Required" in by_task["b"].message
-    judge(run, bench, judge=given)
+    judge(run, bench, Asking(judge=given))
     assert given.asked == ["a", "b"]
-    judge(run, bench, judge=given, only_ungraded=True)
+    judge(run, bench, Asking(judge=given), only_ungraded=True)
     assert given.asked == ["a", "b", "b"]
 
 
@@ -227,7 +227,7 @@ def test_an_evaluator_that_fails_for_one_task_leaves_the_others_graded(root, ben
 def test_a_hang_costs_its_time_limit_and_no_other_task(root, bench):
     bench.evaluator = evaluator(f'if task_id == "a":\n    while True: pass\n{GOOD}')
     run = settled(root, bench, a="Paris", b="Rome")
-    judge(run, bench, timeout_s=3, concurrency=1)
+    judge(run, bench, Asking(timeout_s=3, concurrency=1))
     assert verdicts(run) == {"a": (None, None, "evaluator_error"), "b": (1, 70, None)}
 
 

@@ -5,14 +5,18 @@ from pathlib import Path
 
 import pytest
 
-from browseruse_bench.errors import ConfigError, EvaluatorError
+from browseruse_bench.errors import BudgetError, ConfigError, EvaluatorError
 from browseruse_bench.eval.evaluator_process import (
+    Asked,
     EvaluatorJudge,
     EvaluatorProcess,
     EvaluatorSpec,
     clean_environment,
     reply_problem,
 )
+from browseruse_bench.models.base import OutageError
+from browseruse_bench.models.scripted import ScriptedModel
+from browseruse_bench.records.trace import Usage
 from tests.report.made_run import GUIDE_EVALUATOR, evaluator
 
 GOOD = 'return {"predicted_label": 1, "score": 70}'
@@ -341,3 +345,132 @@ async def test_an_evaluator_that_hangs_at_import_is_given_up(held):
     process = held("import time\ntime.sleep(600)\n", start_timeout_s=1)
     with pytest.raises(EvaluatorError, match="not ready after 1 s"):
         await process.start()
+
+
+# What an evaluator asks a model
+
+ASKS = """
+from browseruse_bench.eval.base_evaluator import BaseEvaluator
+from browseruse_bench.models.base import Message, Request
+
+def request(text, sample=0):
+    return Request(
+        messages=(Message(role="user", parts=(text,)),), schema={"type": "object"}, sample=sample
+    )
+
+class Asks(BaseEvaluator):
+    def evaluate_task(self, task_id, result):
+        reply = self.ask(request(f"Is {result['answer']} right?"))
+        return {"predicted_label": reply.value["label"], "score": 100 * reply.value["label"]}
+"""
+
+
+async def test_an_evaluator_asks_a_model_through_the_parent(held):
+    model = ScriptedModel(lambda text, sample: {"label": int("Paris" in text)})
+    verdict = await held(ASKS).evaluate("t", result("Paris"), Asked(model))
+    assert (verdict.label, verdict.score, verdict.reason) == (1, 100.0, None)
+    assert [use.cost_usd for use in verdict.usage] == [0.0]
+    verdict = await held(ASKS).evaluate("t", result("Rome"), Asked(model))
+    assert (verdict.label, verdict.score) == (0, 0.0)
+
+
+async def test_an_evaluator_may_ask_from_many_threads_at_a_time(held):
+    source = ASKS.replace("reply = self.ask", "one = self.ask").replace(
+        "        return {",
+        "        from concurrent.futures import ThreadPoolExecutor as Pool\n"
+        "        with Pool(8) as pool:\n"
+        "            said = list(pool.map(lambda n: self.ask(request(str(n))).value['n'], range(40)))\n"
+        "        reply = one\n"
+        "        assert said == list(range(40)), said\n"
+        "        return {",
+    )
+    answer = lambda text, sample: {"label": 1, "n": int(text) if text.isdigit() else -1}  # noqa: E731
+    verdict = await held(source).evaluate("t", result(), Asked(ScriptedModel(answer)))
+    assert (verdict.label, verdict.message) == (1, "")
+
+
+async def test_an_outage_of_the_model_is_a_judge_fault_and_never_the_agents(held):
+    """BL035"""
+
+    def down(text, sample):
+        raise OutageError("503 for an hour", usage=Usage(model="m", cost_usd=0.01))
+
+    verdict = await held(ASKS).evaluate("t", result(), Asked(ScriptedModel(down)))
+    assert (verdict.reason, verdict.score) == ("judge_fault", None)
+    assert "503 for an hour" in verdict.message
+    assert verdict.usage[0].cost_usd == 0.01
+
+
+async def test_an_evaluator_that_asks_without_a_model_says_what_to_type(held):
+    verdict = await held(ASKS).evaluate("t", result())
+    assert verdict.reason == "evaluator_error"
+    assert "--judge" in verdict.message
+
+
+async def test_a_reached_budget_ends_the_work_and_gives_no_verdict(held):
+    def over(text, sample):
+        raise BudgetError("5 USD are reached")
+
+    with pytest.raises(BudgetError, match="5 USD"):
+        await held(ASKS).evaluate("t", result(), Asked(ScriptedModel(over)))
+
+
+async def test_what_the_model_takes_does_not_count_against_the_evaluator(held):
+    process = held(ASKS, timeout_s=1.5)
+    await process.start()
+
+    class Slow(ScriptedModel):
+        async def ask(self, request, **more):
+            await asyncio.sleep(2.5)
+            return await super().ask(request, **more)
+
+    model = Slow(lambda text, sample: {"label": 1})
+    assert (await process.evaluate("t", result(), Asked(model))).label == 1
+    hangs = ASKS.replace(
+        "        return {", "        import time; time.sleep(60)\n        return {"
+    )
+    process = held(hangs, timeout_s=1.5)
+    await process.start()
+    verdict = await process.evaluate("t", result(), Asked(model))
+    assert verdict.reason == "evaluator_error"
+    assert "no reply within 1.5 s" in verdict.message
+
+
+async def test_each_grading_asks_with_sample_numbers_of_its_own(held):
+    model = ScriptedModel(lambda text, sample: {"label": 1})
+    process = held(ASKS.replace('right?")', 'right?", 3)'))
+    for sample in (0, 1):
+        await process.evaluate("t", result(), Asked(model, sample=sample))
+    first, second = (request.sample for request in model.requests)
+    assert first == 3
+    assert second > first
+
+
+async def test_the_images_of_a_request_reach_the_model(held, tmp_path):
+    picture = tmp_path / "shot.png"
+    picture.write_bytes(b"\x89PNG")
+    source = ASKS.replace(
+        "from browseruse_bench.models.base import",
+        "import hashlib, pathlib\nfrom browseruse_bench.models.base import Image,",
+    ).replace(
+        "parts=(text,)",
+        "parts=(text, Image.of_bytes(b'abc', 'image/png'), Image(sha256=hashlib.sha256("
+        f"pathlib.Path({str(picture)!r}).read_bytes()).hexdigest(), media_type='image/png', "
+        f"path={str(picture)!r}))",
+    )
+    model = ScriptedModel(lambda text, sample: {"label": 1})
+    verdict = await held(source).evaluate("t", result(), Asked(model))
+    assert verdict.label == 1, verdict.message
+    assert [image.content() for image in model.requests[0].images] == [b"abc", b"\x89PNG"]
+
+
+async def test_a_named_model_is_part_of_an_evaluators_key(tmp_path):
+    path = tmp_path / "evaluator.py"
+    path.write_text(ASKS)
+    keys = []
+    for model in (None, ScriptedModel([], label="a"), ScriptedModel([], label="b")):
+        judge = EvaluatorJudge(EvaluatorSpec(target=str(path)), model=model)
+        await judge.start()
+        keys.append(judge.judge_key)
+        await judge.close()
+    assert len(set(keys)) == 3
