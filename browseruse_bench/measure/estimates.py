@@ -35,7 +35,12 @@ class Effort(Record):
     tokens: Tokens | None
     """Sums; None: those of at least one attempt are unknown."""
     judge_cost_usd: float | None
-    """Of all verdicts that count; None: that of at least one is unknown."""
+    """Of all verdicts that count, at the prices of when they were given; None: that of at
+    least one is unknown."""
+    judge_usd_per_task: float | None = None
+    """The same by task that has a verdict; None: unknown, or no model judged."""
+    judge_usd_per_finding: float | None = None
+    """The same by finding."""
 
 
 class Estimates(Record):
@@ -112,13 +117,17 @@ def effort(placed: Sequence[Placed]) -> Effort:
     known = [each for each in tokens if each is not None]
     judged = [p.judgement for p in placed if p.judgement is not None and p.reason != "not_judged"]
     costs = [entry.cost_usd for entry in entries]
+    asked = [each for each in judged if each.usage]
+    judge_usd = _total([usage.cost_usd for each in asked for usage in each.usage])
     return Effort(
         n_attempts=len(entries),
         steps=_mean([float(entry.n_steps) for entry in entries]),
         seconds=_mean([entry.wall_s for entry in entries]),
         cost_usd=_mean([cost for cost in costs if cost is not None]) if None not in costs else None,
         tokens=_sum(known) if entries and len(known) == len(tokens) else None,
-        judge_cost_usd=_total([usage.cost_usd for each in judged for usage in each.usage]),
+        judge_cost_usd=judge_usd,
+        judge_usd_per_task=_by(judge_usd, len({each.task_id for each in asked})),
+        judge_usd_per_finding=_by(judge_usd, sum(len(each.findings or ()) for each in asked)),
     )
 
 
@@ -129,6 +138,10 @@ def _mean(values: Sequence[float]) -> float | None:
 def _total(costs: Sequence[float | None]) -> float | None:
     known = [cost for cost in costs if cost is not None]
     return math.fsum(known) if len(known) == len(costs) else None
+
+
+def _by(total: float | None, n: int) -> float | None:
+    return total / n if total is not None and n else None
 
 
 def _sum(tokens: Sequence[Tokens]) -> Tokens:

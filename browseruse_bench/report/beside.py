@@ -87,8 +87,20 @@ def effort_facts(effort: Effort) -> list[tuple[str, str]]:
             if tokens
             else "unknown",
         ),
-        ("judge's cost", money(effort.judge_cost_usd, n_unknown=1)),
+        ("judge's cost", _judge_cost(effort)),
     ]
+
+
+def _judge_cost(effort: Effort) -> str:
+    """In all, and what it comes to by task and by finding."""
+    parts = [money(effort.judge_cost_usd, n_unknown=1)]
+    for usd, what in (
+        (effort.judge_usd_per_task, "task"),
+        (effort.judge_usd_per_finding, "finding"),
+    ):
+        if usd is not None:
+            parts.append(f"{money(usd)} a {what}")
+    return ", ".join(parts)
 
 
 def repeats_table(found: Estimates) -> Table:

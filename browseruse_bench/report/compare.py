@@ -23,6 +23,7 @@ from browseruse_bench.report.render import (
     count_and_share,
     markdown_table,
     markdown_text,
+    money,
     number,
     with_bounds,
 )
@@ -51,6 +52,8 @@ class Side(Record):
     run_id: str
     figures: Figures
     estimates: Estimates
+    judge_cost_usd: float | None
+    """Of its verdicts; None: unknown."""
 
 
 class TaskPair(Record):
@@ -224,7 +227,11 @@ def _labels(first: Run, second: Run) -> tuple[str, str]:
 
 def _side(label: str, summary: Summary) -> Side:
     return Side(
-        label=label, run_id=summary.run_id, figures=summary.figures, estimates=summary.estimates
+        label=label,
+        run_id=summary.run_id,
+        figures=summary.figures,
+        estimates=summary.estimates,
+        judge_cost_usd=summary.effort.judge_cost_usd,
     )
 
 
@@ -338,7 +345,10 @@ def tables(comparison: Comparison) -> tuple[Table, ...]:
 def _sides_table(comparison: Comparison) -> Table:
     return Table(
         title="All tasks of each run",
-        headers=("run", "agent", "points", "95 %", "success %", "95 %", "n", "ungraded", "infra"),
+        headers=(
+            *("run", "agent", "points", "95 %", "success %", "95 %", "n", "ungraded", "infra"),
+            "judge's cost",
+        ),
         rows=tuple(
             (
                 side.run_id,
@@ -350,11 +360,12 @@ def _sides_table(comparison: Comparison) -> Table:
                 str(f.n),
                 count_and_share(sum(f.accounting.ungraded.values()), f.accounting.selected),
                 count_and_share(f.accounting.infrastructure, f.accounting.selected),
+                money(side.judge_cost_usd, n_unknown=1),
             )
             for side in comparison.sides
             for f in [side.figures]
         ),
-        right=frozenset({6, 7, 8}),
+        right=frozenset({6, 7, 8, 9}),
     )
 
 

@@ -125,7 +125,9 @@ def count_and_share(count: int, of: int) -> str:
 def money(cost_usd: float | None, known_usd: float = 0, n_unknown: int = 0) -> str:
     """A cost in dollars; what is unknown is said, never counted as zero."""
     if cost_usd is not None:
-        return f"${cost_usd:.2f}" if cost_usd == 0 or cost_usd >= 0.01 else f"${cost_usd:.4f}"
+        if cost_usd == 0 or cost_usd >= 0.01:
+            return f"${cost_usd:.2f}"
+        return f"${cost_usd:.4f}" if cost_usd >= 0.0001 else f"${cost_usd:.1g}"
     if known_usd:
         return f">= ${known_usd:.2f}, {n_unknown} unknown"
     return "unknown" if n_unknown else NOTHING

@@ -5,9 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from browseruse_bench.errors import ConfigError
+from browseruse_bench.errors import BudgetError, ConfigError
 from browseruse_bench.eval.evaluate import Asking, evaluate_run, exclusive
 from browseruse_bench.eval.judges import Verdict
+from browseruse_bench.models.base import PendingError, TruncatedError
+from browseruse_bench.records.trace import Usage
 from browseruse_bench.store.journal import read_journal
 from tests.report.made_run import (
     GUIDE_EVALUATOR,
@@ -88,7 +90,7 @@ def test_a_rubric_that_needs_a_model_is_not_judged_and_says_so(root, bench):
     run = settled(root, bench, a="Paris")
     (judgement,) = judge(run, bench).new
     assert judgement.reason == "not_judged"
-    assert "model judge" in judgement.message
+    assert "--judge" in judgement.message
 
 
 class Everything:
@@ -123,6 +125,60 @@ def test_an_outage_of_a_given_judge_is_a_judge_fault_and_is_mended_later(root, b
     assert given.asked == ["a", "b"]
     judge(run, bench, Asking(judge=given), only_ungraded=True)
     assert given.asked == ["a", "b", "b"]
+
+
+class Fails(Everything):
+    """Raises what it was given for task b."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    async def judge(self, case) -> Verdict:
+        if case.task.task_id == "b":
+            raise self.error
+        return await super().judge(case)
+
+
+def test_a_reached_budget_ends_judging_and_leaves_the_rest_owed(root, bench):
+    for task_id in "abc":
+        bench.rubrics[task_id] = rubric(task_id, 100, check=False)
+    run = settled(root, bench, a="1", b="2", c="3")
+    judged = judge(run, bench, Asking(judge=Fails(BudgetError("1 USD is spent")), concurrency=1))
+    assert judged.over_budget == "1 USD is spent"
+    assert [j.task_id for j in run.folder.judgements()] == ["a"]
+    assert len(judge(run, bench, Asking(judge=Everything())).new) == 2
+
+
+def test_what_waits_in_a_batch_has_no_verdict_yet_and_gets_one_later(root, bench):
+    for task_id in "abc":
+        bench.rubrics[task_id] = rubric(task_id, 100, check=False)
+    run = settled(root, bench, a="1", b="2", c="3")
+    judged = judge(run, bench, Asking(judge=Fails(PendingError("in batch 1"))))
+    assert judged.pending == (("b", 1),)
+    assert sorted(j.task_id for j in run.folder.judgements()) == ["a", "c"]
+    assert [j.task_id for j in judge(run, bench, Asking(judge=Fails(ValueError()))).new] == ["b"]
+
+
+def test_a_failed_call_is_kept_with_its_cost_and_its_raw_reply(root, bench):
+    bench.rubrics["b"] = rubric("b", 100, check=False)
+    run = settled(root, bench, b="2")
+    error = TruncatedError("cut short", raw="{", usage=Usage(model="m", cost_usd=0.5))
+    error.call = "abc"
+    judge(run, bench, Asking(judge=Fails(error)))
+    (given,) = run.folder.judgements()
+    assert (given.reason, given.raw_ref, given.usage[0].cost_usd) == ("judge_fault", "abc", 0.5)
+
+
+def test_a_named_judge_reads_rubrics_that_code_could_grade(root, bench):
+    bench.rubrics["a"] = rubric("a", 100)
+    run = settled(root, bench, a="Paris")
+    judge(run, bench)
+    assert run.folder.judgements()[-1].protocol.startswith("code-checks/")
+    judge(run, bench, Asking(judge=Everything()))
+    assert run.folder.judgements()[-1].protocol == "everything/1"
+    judge(run, bench)
+    assert run.folder.judgements()[-1].protocol.startswith("code-checks/")
 
 
 def test_an_infrastructure_attempt_is_never_judged(root, bench):

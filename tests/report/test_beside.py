@@ -7,6 +7,7 @@ import pytest
 
 from browseruse_bench.eval.evaluate import evaluate_run
 from browseruse_bench.records.run import Tokens
+from browseruse_bench.records.trace import Usage
 from browseruse_bench.report.leaderboard import build, markdown
 from browseruse_bench.report.summary import markdown as report_markdown
 from browseruse_bench.report.summary import report_run, summarise
@@ -143,3 +144,23 @@ def test_a_cost_that_one_attempt_does_not_tell_is_unknown(tmp_path, bench):
     assert effort.cost_usd is None
     assert effort.judge_cost_usd == 0
     assert "cost unknown" in report_markdown(summarise(run.folder, loaded))
+
+
+def test_the_judges_cost_is_told_apart_in_all_by_task_and_by_finding(tmp_path, bench):
+    bench.rows = bench.rows[:2]
+    run = made(tmp_path, bench, "+", "+")
+    known = (Usage(model="m", cost_usd=0.03), Usage(model="n", cost_usd=0.01))
+    with Journal(run.folder.judgements_path) as journal:
+        for given in run.folder.judgements():
+            journal.append(given.model_copy(update={"usage": known}).as_json())
+    summary = summarise(run.folder, bench.load())
+    effort = summary.effort
+    assert effort.judge_cost_usd == pytest.approx(0.08)
+    assert effort.judge_usd_per_task == pytest.approx(0.04)
+    assert effort.judge_usd_per_finding is None
+    assert "$0.08, $0.04 a task" in report_markdown(summary)
+    unknown = (Usage(model="m", cost_usd=None),)
+    with Journal(run.folder.judgements_path) as journal:
+        given = run.folder.judgements()[-1]
+        journal.append(given.model_copy(update={"usage": unknown}).as_json())
+    assert summarise(run.folder, bench.load()).effort.judge_cost_usd is None
