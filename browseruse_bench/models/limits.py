@@ -21,6 +21,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 WINDOW_S = 60.0
 """The minute that is meant is the one before any moment, not a calendar minute."""
@@ -185,7 +186,10 @@ class Limiter:
         if delay is None:
             await woken.wait()
             return
-        events = {asyncio.ensure_future(woken.wait()), asyncio.ensure_future(self._sleep(delay))}
+        events: set[asyncio.Future[Any]] = {
+            asyncio.ensure_future(woken.wait()),
+            asyncio.ensure_future(self._sleep(delay)),
+        }
         try:
             await asyncio.wait(events, return_when=asyncio.FIRST_COMPLETED)
         finally:
