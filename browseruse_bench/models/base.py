@@ -11,6 +11,7 @@ from the first. What goes wrong is one of the errors below, each with what it co
         ├── OutageError     the provider did not answer, or with an error, after all retries
         ├── TruncatedError  the reply was cut short (finish reason `length`)
         ├── RefusalError    the provider or the model declined
+        ├── TooLongError    the request is longer than the model reads; nothing was answered
         ├── PendingError    the request waits in a batch; nothing was paid yet
         └── MalformedError  the reply fits no schema, after all that was asked again
 """
@@ -169,6 +170,12 @@ class TruncatedError(CallError):
 
 class RefusalError(CallError):
     """The provider or the model declined to answer."""
+
+
+class TooLongError(CallError):
+    """The provider refused the request for its length: more tokens, bytes or images than the
+    model takes. Asking again is of no use; asking for less is.
+    """
 
 
 class PendingError(CallError):
