@@ -12,7 +12,7 @@ import click
 
 from browseruse_bench.benchmarks.folder import find
 from browseruse_bench.benchmarks.load import Benchmark, load_place
-from browseruse_bench.errors import IncompleteError
+from browseruse_bench.errors import BudgetError, IncompleteError
 from browseruse_bench.eval.evaluate import Asking, Judged, evaluate_run
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.records.run import Run
@@ -42,6 +42,7 @@ def judge_and_print(
     """Judge the run that is meant, write and print its summary.
 
     Raises:
+        BudgetError: the judges' budget was reached before all was judged.
         IncompleteError: something that was to be judged has no grade.
     """
     place = find(benchmark)
@@ -68,13 +69,15 @@ def judge_and_print(
             on_judged=_Teller().tell,
         )
     )
-    _announce(judged)
+    announce(judged)
     summary = report_run(folder, loaded)
     if as_json:
         click.echo(json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2))
     else:
         show([result(summary)])
         click.echo(f"report: {folder.path / 'report.md'}")
+    if judged.over_budget:
+        raise BudgetError(f"{len(judged.new)} were judged; {judged.over_budget}")
     refuse_incomplete(summary, task_ids)
 
 
@@ -116,12 +119,25 @@ class _Teller:
             click.echo(clean(f"{self._n} judged, the last one {what}"), err=True)
 
 
-def _announce(judged: Judged) -> None:
+def announce(judged: Judged) -> None:
+    """Tell on stderr what came of judging."""
     for note in judged.notes:
         click.echo(f"note: {note}", err=True)
     for (task_id, number), why in judged.skipped.items():
         click.echo(clean(f"{task_id} #{number} not judged: {why}"), err=True)
     click.echo(f"{len(judged.new)} judged, {len(judged.kept)} judged earlier", err=True)
+    if judged.pending:
+        click.echo(
+            f"{len(judged.pending)} wait for a batch: submit or answer it (`bubench models "
+            "batch`), then the same command goes on",
+            err=True,
+        )
+    if judged.over_budget:
+        click.echo(
+            f"{judged.over_budget}; what was not judged is owed: raise it, and the same command "
+            "goes on",
+            err=True,
+        )
 
 
 def result(summary: Summary) -> Table:

@@ -61,3 +61,40 @@ positive = click.IntRange(min=1)
 seconds = _Amount("seconds")
 usd = _Amount("USD")
 gigabytes = _Amount("GB")
+
+
+def judges(command: Any) -> Any:
+    """The options that name who reads rubrics, and how; read by `cli.judges.asking_of`."""
+    for option in reversed(_JUDGES):
+        command = option(command)
+    return command
+
+
+_JUDGES = (
+    click.option(
+        "--judge",
+        metavar="MODEL",
+        help="Model that reads rubrics, as provider:name or a name of bubench.toml; a "
+        "benchmark's own evaluator asks it too.",
+    ),
+    click.option(
+        "--panel",
+        multiple=True,
+        callback=split_commas,
+        metavar="M1,M2,M3",
+        help="Several judges that vote on each item.",
+    ),
+    click.option(
+        "--judge-mode",
+        type=click.Choice(["whole", "per-item", "divide"]),
+        default="whole",
+        show_default=True,
+        help="One call for the whole rubric, one for each item, or each item on the evidence "
+        "that was found for it first.",
+    ),
+    click.option(
+        "--judge-budget-usd",
+        type=usd,
+        help="What the judges of this command may cost, in USD; it is never passed.",
+    ),
+)

@@ -9,13 +9,16 @@ import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
+from browseruse_bench.cli.judging import announce
 from browseruse_bench.cli.loop import run_loop
-from browseruse_bench.errors import BudgetError
+from browseruse_bench.errors import BudgetError, IncompleteError
+from browseruse_bench.eval.evaluate import Asking, Judged, evaluation
 from browseruse_bench.records.run import Accounting
 from browseruse_bench.records.trace import OutcomeStatus
 from browseruse_bench.report.render import clean
@@ -29,8 +32,20 @@ GRACE_S = 10.0
 INTERRUPTED = 130
 
 
-def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool = False) -> int:
+def run_and_print(
+    request: RunRequest,
+    *,
+    asking: Asking | None = None,
+    dry_run: bool = False,
+    as_json: bool = False,
+) -> int:
     """Plan and carry out a run, tell of it on stderr, and print its result on stdout.
+
+    Args:
+        request: what is to be run.
+        asking: who judges attempts while others still go on; None: nobody does.
+        dry_run: say what would be run, and do nothing.
+        as_json: print the result as JSON.
 
     Returns:
         The exit status: 0; 4 if attempts ended as infrastructure failures; 5 if the budget was
@@ -42,8 +57,18 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
         click.echo(json.dumps(_plan_json(planned), indent=2) if as_json else _plan_text(planned))
         return 0
     teller = _Teller(len(planned.owed))
-    executed = run_loop(_until_stopped(planned, teller))
+    executed, judged = run_loop(_made_and_judged(planned, teller, asking))
     teller.close()
+    _tell_end(executed, judged)
+    accounting = _accounting(planned, executed)
+    if as_json:
+        click.echo(json.dumps(_result_json(planned, executed, accounting), indent=2))
+    else:
+        click.echo(_result_text(request, planned, accounting))
+    return _status(executed, judged, accounting)
+
+
+def _tell_end(executed: Executed, judged: Judged | None) -> None:
     for line in executed.reaped:
         click.echo(f"reaped: {line}", err=True)
     if executed.n_retries:
@@ -56,16 +81,18 @@ def run_and_print(request: RunRequest, *, dry_run: bool = False, as_json: bool =
             "the same command goes on",
             err=True,
         )
-    accounting = _accounting(planned, executed)
-    if as_json:
-        click.echo(json.dumps(_result_json(planned, executed, accounting), indent=2))
-    else:
-        click.echo(_result_text(request, planned, accounting))
-    if executed.over_budget:
+    if judged is not None:
+        announce(judged)
+
+
+def _status(executed: Executed, judged: Judged | None, accounting: Accounting) -> int:
+    if executed.over_budget or (judged is not None and judged.over_budget):
         return BudgetError.exit_status
     if executed.n_stopped:
         return INTERRUPTED
-    return 4 if accounting.infrastructure else 0
+    if accounting.infrastructure or (judged is not None and accounting.ungraded):
+        return IncompleteError.exit_status
+    return 0
 
 
 def _accounting(planned: Plan, executed: Executed) -> Accounting:
@@ -77,11 +104,49 @@ def _accounting(planned: Plan, executed: Executed) -> Accounting:
     return report_run(planned.folder, planned.benchmark).figures.accounting
 
 
-async def _until_stopped(planned: Plan, teller: _Teller) -> Executed:
+async def _made_and_judged(
+    planned: Plan, teller: _Teller, asking: Asking | None
+) -> tuple[Executed, Judged | None]:
+    """Execute, and judge each attempt as soon as it has settled."""
+    if asking is None:
+        return await _until_stopped(planned, teller), None
+    async with evaluation(planned.folder, planned.benchmark, asking) as judging:
+        # What an earlier command settled and nobody judged is owed too.
+        earlier = planned.folder.attempts().values()
+        at_work = {asyncio.create_task(judging.settle(earlier))}
+
+        def on_settled(progress: Progress) -> None:
+            teller.tell(progress)
+            at_work.add(asyncio.create_task(judging.settle([progress.entry])))
+
+        try:
+            executed = await _until_stopped(planned, teller, on_settled)
+            if executed.n_stopped and not executed.over_budget:
+                # A stopped command asks nothing further; `bubench eval` goes on.
+                _cancel(at_work)
+        except BaseException:
+            _cancel(at_work)
+            raise
+        finally:
+            ended = await asyncio.gather(*at_work, return_exceptions=True)
+        for end in ended:
+            if isinstance(end, Exception):
+                raise end
+        return executed, judging.judged()
+
+
+def _cancel(tasks: Iterable[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+
+
+async def _until_stopped(
+    planned: Plan, teller: _Teller, on_settled: Callable[[Progress], None] | None = None
+) -> Executed:
     """Execute; a first signal stops starting, a second one or the grace's end stops all."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    work = asyncio.ensure_future(execute(planned, on_settled=teller.tell, stop=stop))
+    work = asyncio.ensure_future(execute(planned, on_settled=on_settled or teller.tell, stop=stop))
 
     def on_signal(name: str) -> None:
         if stop.is_set():

@@ -19,27 +19,28 @@ from pathlib import Path
 
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.errors import (
-    BenchError,
     BudgetError,
     ConfigError,
     DataError,
-    GraderError,
-    boundary,
 )
 from browseruse_bench.eval.evaluator_process import EvaluatorJudge, EvaluatorSpec
 from browseruse_bench.eval.judges import (
     Case,
     CodeJudge,
     Judge,
+    Keys,
     Kind,
     MatcherJudge,
     NoModelJudge,
     Verdict,
+    damaged,
+    judgement_of,
     kind_of,
     rubric_key,
+    verdict_on,
 )
 from browseruse_bench.measure.tally import Reference
-from browseruse_bench.models.base import CallError, Model, PendingError
+from browseruse_bench.models.base import Model, PendingError
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.records.rubric import Rubric
 from browseruse_bench.records.run import Attempt, AttemptEntry
@@ -334,7 +335,15 @@ class Evaluation:
         except PendingError:
             self._pending.append((plan.entry.task_id, plan.entry.attempt))
             return
-        judgement = _judgement(plan, judge, verdict, self._now())
+        keys = Keys(
+            task_id=plan.entry.task_id,
+            attempt=plan.entry.attempt,
+            task_key=plan.entry.task_key,
+            trace_key=plan.entry.trace_key,
+            rubric_key=rubric_key(plan.kind, plan.task, plan.rubric),
+            sample=plan.sample,
+        )
+        judgement = judgement_of(judge, verdict, keys, self._now())
         self._journal.append(judgement.as_json())
         self._new.append(judgement)
         if self._on_judged is not None:
@@ -381,9 +390,7 @@ async def _verdict(plan: _Plan, folder: RunFolder, judge: Judge) -> Verdict:
     try:
         trace = await asyncio.to_thread(TraceFolder.open, path, entry.trace_key)
     except (DataError, OSError) as error:
-        first, *others = str(error).splitlines()
-        more = f" (and {len(others)} more)" if others else ""
-        return Verdict(reason="judge_fault", message=f"the trace is damaged: {first}{more}")
+        return damaged(error)
     case = Case(
         task=plan.task,
         rubric=plan.rubric,
@@ -391,52 +398,4 @@ async def _verdict(plan: _Plan, folder: RunFolder, judge: Judge) -> Verdict:
         cost_usd=entry.cost_usd,
         sample=plan.sample,
     )
-    try:
-        with boundary(GraderError, judge.protocol):
-            verdict = await judge.judge(case)
-    except (BudgetError, PendingError):
-        raise
-    except BenchError as error:
-        verdict = _fault(error)
-    if trace.trace.evidence_policy != "harness":
-        # What rests on the agent's word is marked in every verdict, and never ranked with others.
-        marked = {**verdict.details, "evidence_policy": trace.trace.evidence_policy}
-        return replace(verdict, details=marked)
-    return verdict
-
-
-def _fault(error: BenchError) -> Verdict:
-    """A failure of the judge, with what it cost and where its raw reply is."""
-    message = " ".join(str(error).split())[:500]
-    if not isinstance(error, CallError):
-        return Verdict(reason="judge_fault", message=message)
-    usage = () if error.usage is None else (error.usage,)
-    return Verdict(reason="judge_fault", message=message, usage=usage, raw_ref=error.call)
-
-
-def _judgement(plan: _Plan, judge: Judge, verdict: Verdict, at: str) -> Judgement:
-    return Judgement(
-        basis=judge.basis,
-        protocol=judge.protocol,
-        task_id=plan.entry.task_id,
-        attempt=plan.entry.attempt,
-        task_key=plan.entry.task_key,
-        trace_key=plan.entry.trace_key,
-        rubric_key=rubric_key(plan.kind, plan.task, plan.rubric),
-        judge_key=judge.judge_key,
-        sample=plan.sample,
-        at=at,
-        findings=verdict.findings,
-        integrity=verdict.integrity,
-        attribution=verdict.attribution,
-        reading=verdict.reading,
-        votes=verdict.votes,
-        usage=verdict.usage,
-        raw_ref=verdict.raw_ref,
-        label=verdict.label,
-        score=verdict.score,
-        details=verdict.details,
-        status="graded" if verdict.reason is None else "ungraded",
-        reason=verdict.reason,
-        message=verdict.message,
-    )
+    return await verdict_on(judge, case)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
+from browseruse_bench.errors import BenchError, BudgetError, GraderError, boundary
 from browseruse_bench.eval import checks, matcher
+from browseruse_bench.models.base import CallError, PendingError
 from browseruse_bench.records.base import content_key
 from browseruse_bench.records.judgement import (
     Attribution,
     Finding,
     Integrity,
+    Judgement,
     UngradedReason,
     Vote,
 )
@@ -154,3 +157,90 @@ class NoModelJudge:
             reason="not_judged",
             message="the rubric has items without a code check: name a model with --judge",
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keys:
+    """What a judgement is about: everything of its identity but the judge."""
+
+    task_id: str
+    attempt: int
+    task_key: str
+    trace_key: str
+    rubric_key: str | None
+    sample: int = 0
+    notes_key: str | None = None
+
+
+async def verdict_on(judge: Judge, case: Case) -> Verdict:
+    """What a judge says of an attempt; a failure of the judge is an ungraded verdict.
+
+    Raises:
+        BudgetError: the judge may ask nothing further; there is no verdict.
+        PendingError: its calls wait in a batch; there is no verdict yet.
+    """
+    try:
+        with boundary(GraderError, judge.protocol):
+            verdict = await judge.judge(case)
+    except (BudgetError, PendingError):
+        raise
+    except BenchError as error:
+        verdict = _fault(error)
+    policy = case.trace.trace.evidence_policy
+    if policy != "harness":
+        # What rests on the agent's word is marked in every verdict, and never ranked with others.
+        return replace(verdict, details={**verdict.details, "evidence_policy": policy})
+    return verdict
+
+
+def damaged(error: Exception) -> Verdict:
+    """The verdict on a trace that is not what the run recorded."""
+    first, *others = str(error).splitlines()
+    more = f" (and {len(others)} more)" if others else ""
+    return Verdict(reason="judge_fault", message=f"the trace is damaged: {first}{more}")
+
+
+def _fault(error: BenchError) -> Verdict:
+    """A failure of the judge, with what it cost and where its raw reply is."""
+    message = " ".join(str(error).split())[:500]
+    if not isinstance(error, CallError):
+        return Verdict(reason="judge_fault", message=message)
+    usage = () if error.usage is None else (error.usage,)
+    return Verdict(reason="judge_fault", message=message, usage=usage, raw_ref=error.call)
+
+
+def judgement_of(judge: Judge, verdict: Verdict, keys: Keys, at: str) -> Judgement:
+    """The record of a verdict.
+
+    Args:
+        judge: who gave it.
+        verdict: what it says.
+        keys: what it is about.
+        at: when it was given, ISO 8601 in UTC.
+    """
+    return Judgement(
+        basis=judge.basis,
+        protocol=judge.protocol,
+        task_id=keys.task_id,
+        attempt=keys.attempt,
+        task_key=keys.task_key,
+        trace_key=keys.trace_key,
+        rubric_key=keys.rubric_key,
+        notes_key=keys.notes_key,
+        judge_key=judge.judge_key,
+        sample=keys.sample,
+        at=at,
+        findings=verdict.findings,
+        integrity=verdict.integrity,
+        attribution=verdict.attribution,
+        reading=verdict.reading,
+        votes=verdict.votes,
+        usage=verdict.usage,
+        raw_ref=verdict.raw_ref,
+        label=verdict.label,
+        score=verdict.score,
+        details=verdict.details,
+        status="graded" if verdict.reason is None else "ungraded",
+        reason=verdict.reason,
+        message=verdict.message,
+    )
