@@ -20,8 +20,10 @@ def score(judgement: Judgement, rubric: Rubric | None, *, success_at: float) -> 
 
     Args:
         judgement: graded.
-        rubric: the rubric that the findings are about; unused for any other basis.
-        success_at: points, 0..100, from which a graded attempt is a success.
+        rubric: the rubric that the findings are about; any other basis takes at most
+            `success_at` from it.
+        success_at: points, 0..100, from which a graded attempt is a success, unless the rubric
+            names its own.
 
     Raises:
         ValueError: the judgement is ungraded (it has no score, which is not the same as a
@@ -32,6 +34,8 @@ def score(judgement: Judgement, rubric: Rubric | None, *, success_at: float) -> 
     flags = tuple(
         sorted({i.flag for i in judgement.integrity if any(c.holds for c in i.citations)})
     )
+    if rubric is not None and rubric.success_at is not None:
+        success_at = rubric.success_at
     if judgement.basis == "findings":
         raw = _points(judgement, rubric)
         success = raw >= Fraction(success_at)

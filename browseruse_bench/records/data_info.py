@@ -54,3 +54,5 @@ class DataInfo(Record):
     """Task ids that are listed but never selected (known to be broken)."""
     pull: str | None = None
     """Where the data can be had, for a folder whose data is not in it."""
+    rubrics: str | None = None
+    """Whose rubrics the rows bring along: a publisher's name, or "module:function"."""

@@ -1,16 +1,25 @@
-"""A rubric: what is known about one task, and the weighted items that its score is made of."""
+"""A rubric: what is known about one task, and the weighted items that its score is made of.
+
+There are two profiles. What loads is what publishers wrote: facts without a date, free text,
+weights that are exact rationals. What may be released is strict: `shortcomings` names all that
+is missing for it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from datetime import date
 from fractions import Fraction
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
-from browseruse_bench.records.base import Record
+from browseruse_bench.records.base import Record, content_key
 
 CANARY = re.compile(r"BUB-CANARY-[0-9a-f]{16}")
+"""The form of our own canaries; publishers have others."""
+SHA256 = r"^[0-9a-f]{64}$"
 MARKER = "|OR|"
 """Parts the alternatives of a value (read by `eval.wording.alternatives` alone)."""
 
@@ -131,6 +140,18 @@ class Fact(Record):
     how: Literal["live", "archive", "traces", "site"] | None = None
     """`site`: computed from the data of a site that the benchmark brings along."""
     pages_searched: tuple[str, ...] = ()
+    """For `absent`: the addresses of all pages on which it was looked for."""
+    archived: tuple[Annotated[str, Field(pattern=SHA256)], ...] | None = None
+    """SHA-256 of each archived page that shows it or, for `absent`, that was searched."""
+
+    @property
+    def standing(self) -> str:
+        """What is known of it, and since when. That something is nowhere can be left
+        unfalsified, never proved.
+        """
+        if self.kind == "present":
+            return f"seen on {self.checked_on}" if self.checked_on else "seen, undated"
+        return f"unfalsified as of {self.checked_on}" if self.checked_on else "unfalsified, undated"
 
 
 class Statement(Record):
@@ -159,10 +180,22 @@ class Item(Record):
 
     id: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     requirement: str = Field(min_length=1)
+    verification: str | None = Field(default=None, min_length=1)
+    """How a grader can see whether it is met, where the author wrote it apart."""
     facts: tuple[str, ...] = ()
     weight: Weight
     evidence: Literal["page", "visual", "deliverable"] = "page"
     check: Check | None = None
+
+
+class Waiver(Record):
+    """A remark of the lint that the author looked at and lets stand, for a reason."""
+
+    rule: str = Field(min_length=1)
+    """Name of the lint's rule."""
+    items: tuple[str, ...] = Field(min_length=1)
+    """The items (or facts) that the remark is about, all of them."""
+    reason: str = Field(min_length=1, pattern=r"\S")
 
 
 class Rubric(Record):
@@ -171,7 +204,8 @@ class Rubric(Record):
     task_id: str = Field(min_length=1)
     task_key: str | None = None
     revision: int = Field(default=1, ge=1)
-    canary: str | None = Field(default=None, pattern=f"^{CANARY.pattern}$")
+    canary: str | None = Field(default=None, pattern=r"^\S{8,}$")
+    """A token that stands nowhere else: whoever writes it has read the answer key."""
     answers: tuple[Statement, ...] = ()
     paths: tuple[Statement, ...] = ()
     failures: tuple[Failure, ...] = ()
@@ -181,29 +215,23 @@ class Rubric(Record):
     items: tuple[Item, ...] = Field(min_length=1)
     text: str | None = None
     """Free text of a publisher, kept as it came."""
+    success_at: float | None = Field(default=None, gt=0, le=100)
+    """Points from which this task counts as done; None: those of the benchmark."""
+    waivers: tuple[Waiver, ...] | None = None
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        problems: list[str] = []
-        for what, ids in (
-            ("items", [i.id for i in self.items]),
-            ("facts", [f.id for f in self.facts]),
-            ("rulings", [r.id for r in self.rulings]),
-        ):
-            problems += [
-                f"{what}: '{i}' occurs twice" for i in sorted({i for i in ids if ids.count(i) > 1})
-            ]
-        known = {f.id for f in self.facts}
-        citing = [*self.answers, *self.paths_and_claims, *self.items]
-        problems += [
-            f"fact '{f}' is cited but not stated" for c in citing for f in c.facts if f not in known
-        ]
-        total = sum((i.weight for i in self.items), Fraction(0))
-        if total != 100:
-            problems.append(f"weights sum to {float(total):g}, not to 100")
+        problems = [problem.text for problem in contradictions(self)]
         if problems:
             raise ValueError("; ".join(problems))
         return self
+
+    @property
+    def key(self) -> str:
+        """Identity by content, without the waivers: no judge sees them and no score depends
+        on them, so that a waiver orphans no judgement.
+        """
+        return content_key({k: v for k, v in self.as_json().items() if k != "waivers"})
 
     @property
     def paths_and_claims(self) -> tuple[Statement, ...]:
@@ -216,27 +244,133 @@ class Rubric(Record):
         return all(item.check is not None for item in self.items)
 
 
-def release_problems(rubric: Rubric) -> list[str]:
-    """What keeps a rubric out of a release: the strict profile.
+class Shortcoming(NamedTuple):
+    """One thing that is wrong with a rubric, and where."""
 
-    Returns:
-        One line per problem: integer weights, canary, task key, and every fact dated,
-        quoted and, if it is of kind `absent`, with the pages that were searched.
+    part: str
+    """A field of the rubric: "items", "facts", "canary"."""
+    id: str | None
+    """The item, fact or ruling that it is about; None: the part as a whole."""
+    field: str | None
+    """The field of that item; None: it as a whole."""
+    text: str
+
+    @property
+    def line(self) -> str:
+        """As one line: `facts.F2.checked_on: missing`."""
+        place = ".".join(name for name in self[:3] if name is not None)
+        return f"{place}: {self.text}"
+
+
+def contradictions(rubric: Rubric) -> Iterator[Shortcoming]:
+    """Ids that occur twice, facts that are cited and not stated, weights that do not make 100:
+    what no profile lets pass.
     """
-    problems = [
-        f"items.{i.id}.weight: {i.weight} is not an integer"
-        for i in rubric.items
-        if i.weight.denominator != 1
-    ]
-    if rubric.canary is None:
-        problems.append("canary: missing")
-    if rubric.task_key is None:
-        problems.append("task_key: missing")
+    for part in ("items", "facts", "rulings"):
+        ids = [element.id for element in getattr(rubric, part)]
+        for twice in sorted({i for i in ids if ids.count(i) > 1}):
+            yield Shortcoming(part, twice, "id", f"{part}: '{twice}' occurs twice")
+    known = {fact.id for fact in rubric.facts}
+    for part, id_, facts in _citing(rubric):
+        for fact in facts:
+            if fact not in known:
+                yield Shortcoming(part, id_, "facts", f"fact '{fact}' is cited but not stated")
+    total = sum((item.weight for item in rubric.items), Fraction(0))
+    if total != 100:
+        text = f"weights sum to {float(total):g}, not to 100"
+        if f"{float(total):g}" == "100":
+            text = f"weights sum to {total}, not to exactly 100"
+        yield Shortcoming("items", None, "weight", text)
+
+
+def _citing(rubric: Rubric) -> Iterator[tuple[str, str | None, tuple[str, ...]]]:
+    for part in ("answers", "paths", "false_claims"):
+        for statement in getattr(rubric, part):
+            yield part, None, statement.facts
+    for item in rubric.items:
+        yield "items", item.id, item.facts
+
+
+def release_problems(rubric: Rubric) -> list[str]:
+    """What keeps a rubric out of a release: the strict profile, one line per problem."""
+    return [shortcoming.line for shortcoming in shortcomings(rubric)]
+
+
+def shortcomings(rubric: Rubric) -> Iterator[Shortcoming]:
+    """What a rubric that loads lacks for a release.
+
+    Integer weights of 1 and more, a task key, a canary of ours that stands in no other field,
+    no free text, and every fact dated, quoted and archived; an absent fact lists the pages that
+    were searched and claims no proof. A fact of a site that the benchmark brings along needs
+    no archive: the site is the archive.
+    """
+    for item in rubric.items:
+        if item.weight.denominator != 1:
+            yield Shortcoming("items", item.id, "weight", f"{item.weight} is not an integer")
+    yield from _identity(rubric)
+    if rubric.text is not None:
+        text = "free text is neither dated nor located; state it as facts, items and rulings"
+        yield Shortcoming("text", None, None, text)
     for fact in rubric.facts:
-        if fact.checked_on is None:
-            problems.append(f"facts.{fact.id}.checked_on: missing")
-        if fact.kind == "present" and not fact.quote:
-            problems.append(f"facts.{fact.id}.quote: missing")
-        if fact.kind == "absent" and not fact.pages_searched:
-            problems.append(f"facts.{fact.id}.pages_searched: missing")
-    return problems
+        for field, text in (*_undocumented(fact), *_unarchived(fact)):
+            yield Shortcoming("facts", fact.id, field, text)
+
+
+def _identity(rubric: Rubric) -> Iterator[Shortcoming]:
+    if rubric.canary is None:
+        yield Shortcoming("canary", None, None, "missing")
+    elif not CANARY.fullmatch(rubric.canary):
+        text = "is not BUB-CANARY- and 16 hexadecimal digits"
+        yield Shortcoming("canary", None, None, text)
+    if rubric.task_key is None:
+        yield Shortcoming("task_key", None, None, "missing")
+    elif not re.fullmatch(SHA256, rubric.task_key):
+        yield Shortcoming("task_key", None, None, "is not a SHA-256 in 64 hexadecimal digits")
+
+
+_PROOF = re.compile(
+    r"\b(?:proved|proven|proves|proof|guaranteed|definitively|conclusively|for certain|"
+    r"certainly|beyond doubt|undoubtedly)\b",
+    re.IGNORECASE,
+)
+
+
+def _undocumented(fact: Fact) -> Iterator[tuple[str, str]]:
+    if fact.checked_on is None:
+        yield "checked_on", "missing"
+    elif not _is_date(fact.checked_on):
+        yield "checked_on", f"{fact.checked_on} is no day of the calendar"
+    if fact.how is None:
+        yield "how", "missing: say whether it was checked live, in an archive, in traces or on site"
+    if fact.kind == "present":
+        if not (fact.quote or "").strip():
+            yield "quote", "missing"
+        if fact.url is None:
+            yield "url", "missing: a quote has a place"
+        return
+    if not fact.pages_searched:
+        yield "pages_searched", "missing"
+    if word := _PROOF.search(fact.claim):
+        yield (
+            "claim",
+            f"says '{word.group()}', but that something is absent is only {fact.standing}",
+        )
+
+
+def _unarchived(fact: Fact) -> Iterator[tuple[str, str]]:
+    if fact.how == "site":
+        return
+    n_wanted = 1 if fact.kind == "present" else max(1, len(set(fact.pages_searched)))
+    n = len(set(fact.archived or ()))
+    if n == 0:
+        yield "archived", "missing"
+    elif n < n_wanted:
+        yield "archived", f"{n} pages are archived, but {n_wanted} were searched"
+
+
+def _is_date(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
