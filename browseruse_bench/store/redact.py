@@ -106,6 +106,16 @@ _SHAPES: tuple[tuple[str, re.Pattern[str]], ...] = (
 )  # fmt: skip
 
 
+_REGISTERED: set[str] = set()
+
+
+def register(secret: str) -> None:
+    """Know a secret that is in no variable of this process, such as a key out of a .env file,
+    from now on.
+    """
+    _REGISTERED.add(secret)
+
+
 @dataclass(frozen=True)
 class Redactor:
     """Takes secrets out of texts; idempotent, and a text without secrets stays as it was."""
@@ -132,8 +142,11 @@ class Redactor:
     def of_environment(
         cls, environment: Mapping[str, str] | None = None, more: Iterable[str] = ()
     ) -> Redactor:
-        """Knows the secrets of an environment (default: this process's own) and `more`."""
-        return _cached(frozenset([*secrets_of(environment), *more]))
+        """Knows the secrets of an environment (default: this process's own, with what was
+        registered) and `more`.
+        """
+        registered = _REGISTERED if environment is None else ()
+        return _cached(frozenset([*secrets_of(environment), *registered, *more]))
 
     def said(self, text: str, taken: set[str] | None = None) -> str:
         """A text that somebody said, without known values and without shapes of secrets.

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from browseruse_bench.store.redact import GONE, Redaction, Redactor, secrets_of
+from browseruse_bench.store.redact import GONE, Redaction, Redactor, register, secrets_of
 
 ENVIRONMENT = {
     "OPENAI_API_KEY": "sk-planted-0123456789abcdef",
@@ -152,6 +152,14 @@ def test_evidence_loses_own_secrets_only():
     own = REDACTOR.own(text)
     assert own == f"The key {GONE}, a sample {JWT}, postgres and 12 others"
     assert "postgres" not in REDACTOR.said(text)
+
+
+def test_a_secret_that_was_registered_is_known_like_one_of_the_environment():
+    secret = "of-a-file-4f81c2aa"
+    assert Redactor.of_environment().own(secret) == secret
+    register(secret)
+    assert Redactor.of_environment().own(f"key={secret}") == f"key={GONE}"
+    assert Redactor.of_environment({}).own(secret) == secret
 
 
 def test_every_text_of_a_json_value_is_cleaned_also_names():
