@@ -75,6 +75,19 @@ def read_references(
     return References(rubrics, solutions, tuple(problems), tuple(warnings))
 
 
+def read_rubric(path: Path) -> Rubric:
+    """The rubric in a JSON file.
+
+    Raises:
+        DataError: it is missing or not a rubric; all of its problems are listed.
+    """
+    content = read_json(path)
+    try:
+        return Rubric.model_validate(content)
+    except ValidationError as error:
+        raise DataError([str(problem) for problem in from_validation(error, str(path))]) from error
+
+
 def _read_all(
     folder: Path, record: type[_Record], ids: Mapping[str, str]
 ) -> tuple[dict[str, _Record], list[Problem]]:

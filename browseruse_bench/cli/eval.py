@@ -32,11 +32,11 @@ from browseruse_bench.cli import options
     show_default=True,
     help="Longest time of the benchmark's own evaluator for one attempt, in seconds.",
 )
+@options.judges
 @options.experiments
 @options.as_json
-def command(concurrency: int, timeout_s: float, **given: Any) -> None:
+def command(**given: Any) -> None:
     """Judge every settled attempt of a run that has no verdict yet, and report."""
     from browseruse_bench.cli.judging import judge_and_print
-    from browseruse_bench.eval.evaluate import Asking
 
-    judge_and_print(asking=Asking(concurrency=concurrency, timeout_s=timeout_s), **given)
+    judge_and_print(**given)

@@ -12,8 +12,9 @@ import click
 
 from browseruse_bench.benchmarks.folder import find
 from browseruse_bench.benchmarks.load import Benchmark, load_place
+from browseruse_bench.cli.judges import JudgeOptions
 from browseruse_bench.errors import BudgetError, IncompleteError
-from browseruse_bench.eval.evaluate import Asking, Judged, evaluate_run
+from browseruse_bench.eval.evaluate import Judged, evaluate_run
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.records.run import Run
 from browseruse_bench.report.find import agent_name, find_run
@@ -35,7 +36,9 @@ def judge_and_print(
     task_ids: Collection[str],
     force: bool,
     only_ungraded: bool,
-    asking: Asking,
+    judging: JudgeOptions,
+    concurrency: int,
+    timeout_s: float,
     experiments: Path,
     as_json: bool,
 ) -> None:
@@ -58,6 +61,9 @@ def judge_and_print(
     click.echo(f"judging {which(folder, run)}", err=True)
     for note in (*place.notes, *changes(run, loaded)):
         click.echo(f"note: {note}", err=True)
+    asking = judging.asking(
+        scope=run.run_id, experiments=experiments, concurrency=concurrency, timeout_s=timeout_s
+    )
     judged = asyncio.run(
         evaluate_run(
             folder,

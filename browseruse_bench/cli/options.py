@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +65,20 @@ usd = _Amount("USD")
 gigabytes = _Amount("GB")
 
 
-def judges(command: Any) -> Any:
-    """The options that name who reads rubrics, and how; read by `cli.judges.asking_of`."""
-    for option in reversed(_JUDGES):
-        command = option(command)
-    return command
+def judges(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that name who reads rubrics, and how; the command gets them as `judging`, a
+    `cli.judges.JudgeOptions`.
+    """
+
+    @functools.wraps(command)
+    def with_judging(**given: Any) -> Any:
+        from browseruse_bench.cli.judges import JudgeOptions
+
+        names = ("judge", "panel", "judge_mode", "judge_budget_usd")
+        judging = JudgeOptions(**{name: given.pop(name) for name in names})
+        return command(judging=judging, **given)
+
+    return functools.reduce(lambda made, option: option(made), reversed(_JUDGES), with_judging)
 
 
 _JUDGES = (
@@ -95,6 +106,6 @@ _JUDGES = (
     click.option(
         "--judge-budget-usd",
         type=usd,
-        help="What the judges of this command may cost, in USD; it is never passed.",
+        help="What the judges of this run may cost in all, in USD; it is never passed.",
     ),
 )

@@ -13,6 +13,7 @@ import click
 VERBS = (
     "run",
     "eval",
+    "grade",
     "report",
     "leaderboard",
     "compare",

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from browseruse_bench.cli import options
+
+if TYPE_CHECKING:
+    from browseruse_bench.cli.judges import JudgeOptions
 
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 
@@ -146,6 +149,7 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
     metavar="HOST=module:Site",
     help="A stand-in for a public host.",
 )
+@options.judges
 @options.experiments
 @click.option("--dry-run", is_flag=True, help="Say what would be run; write and start nothing.")
 @options.as_json
@@ -158,9 +162,13 @@ def command(
     cost_usd: float | None,
     memory_gb: float | None,
     mode: str | None,
+    judging: JudgeOptions,
     **given: Any,
 ) -> None:
-    """Run an agent on a benchmark; the same command goes on where it stopped."""
+    """Run an agent on a benchmark; the same command goes on where it stopped.
+
+    With --judge each attempt is judged as soon as it has settled, while others still go on.
+    """
     from browseruse_bench.cli.loop import leave
     from browseruse_bench.cli.running import run_and_print
     from browseruse_bench.records.trace import Limits
@@ -174,7 +182,7 @@ def command(
         memory_gb=memory_gb,
     )
     request = RunRequest(limits=limits, mode=_mode(mode, given), **given)
-    leave(run_and_print(request, dry_run=dry_run, as_json=as_json))
+    leave(run_and_print(request, judging=judging, dry_run=dry_run, as_json=as_json))
 
 
 def _mode(mode: str | None, given: dict[str, Any]) -> Any:

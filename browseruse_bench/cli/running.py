@@ -15,6 +15,7 @@ from typing import Any
 
 import click
 
+from browseruse_bench.cli.judges import JudgeOptions
 from browseruse_bench.cli.judging import announce
 from browseruse_bench.cli.loop import run_loop
 from browseruse_bench.errors import BudgetError, IncompleteError
@@ -35,7 +36,7 @@ INTERRUPTED = 130
 def run_and_print(
     request: RunRequest,
     *,
-    asking: Asking | None = None,
+    judging: JudgeOptions | None = None,
     dry_run: bool = False,
     as_json: bool = False,
 ) -> int:
@@ -43,7 +44,7 @@ def run_and_print(
 
     Args:
         request: what is to be run.
-        asking: who judges attempts while others still go on; None: nobody does.
+        judging: the judge that was named: it judges attempts while others still go on.
         dry_run: say what would be run, and do nothing.
         as_json: print the result as JSON.
 
@@ -56,6 +57,10 @@ def run_and_print(
     if dry_run:
         click.echo(json.dumps(_plan_json(planned), indent=2) if as_json else _plan_text(planned))
         return 0
+    asking = None
+    if judging is not None and judging.named:
+        # A judge that cannot be asked is known before the first attempt is paid for.
+        asking = judging.asking(scope=planned.run.run_id, experiments=request.experiments)
     teller = _Teller(len(planned.owed))
     executed, judged = run_loop(_made_and_judged(planned, teller, asking))
     teller.close()

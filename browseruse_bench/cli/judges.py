@@ -1,0 +1,72 @@
+"""From the options that name judges to who judges."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from browseruse_bench.errors import ConfigError
+from browseruse_bench.eval.evaluate import Asking
+
+if TYPE_CHECKING:
+    from browseruse_bench.eval.judges import Judge
+    from browseruse_bench.models.base import Model
+
+CALLS = "calls"
+"""Folder of the experiments folder that keeps every call: what was asked once is not paid again."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """What `options.judges` was given."""
+
+    judge: str | None = None
+    panel: tuple[str, ...] = ()
+    judge_mode: str = "whole"
+    judge_budget_usd: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.judge is not None and self.panel:
+            raise ConfigError("--judge and --panel exclude each other")
+        if self.judge_budget_usd is not None and not self.named:
+            raise ConfigError("--judge-budget-usd is for judges: name one with --judge")
+
+    @property
+    def named(self) -> bool:
+        """Whether a judge was named."""
+        return self.judge is not None or bool(self.panel)
+
+    def opened(self, *, scope: str, experiments: Path) -> tuple[Judge, Model] | None:
+        """The judge, and the model that a benchmark's own evaluator asks; None: none was named.
+
+        Args:
+            scope: what the budget is for: it holds over all commands with the same scope.
+            experiments: the experiments folder; calls are kept below it.
+
+        Raises:
+            ConfigError: a model, its key, or a price that a budget needs is missing.
+        """
+        if not self.named:
+            return None
+        from browseruse_bench.eval.findings.judge import FindingsJudge, Mode
+        from browseruse_bench.eval.findings.panel import PanelJudge
+        from browseruse_bench.models.open import open_model
+
+        mode = cast("Mode", self.judge_mode.replace("-", "_"))
+        calls = experiments / CALLS
+        names = self.panel or (cast("str", self.judge),)
+        models = [
+            open_model(name, calls=calls, budget_usd=self.judge_budget_usd, scope=scope)
+            for name in names
+        ]
+        judges = [FindingsJudge(model, mode=mode) for model in models]
+        return (PanelJudge(judges) if self.panel else judges[0]), models[0]
+
+    def asking(
+        self, *, scope: str, experiments: Path, concurrency: int = 2, timeout_s: float = 120
+    ) -> Asking:
+        """How attempts are judged; raises as `opened`."""
+        opened = self.opened(scope=scope, experiments=experiments)
+        judge, model = opened or (None, None)
+        return Asking(judge=judge, model=model, concurrency=concurrency, timeout_s=timeout_s)
