@@ -94,11 +94,21 @@ def grade(folder: TraceFolder, rubric: Rubric) -> CodeGrade:
         raise GraderError(f"{where}: no code check in {', '.join(unchecked)}; a model must judge")
     with boundary(GraderError, f"{where}: evidence"):
         evidence = Evidence(folder)
-        integrity = tuple(_canaries(folder, rubric.canary)) if rubric.canary else ()
-    return CodeGrade(tuple(_finding(evidence, item, where) for item in rubric.items), integrity)
+        integrity = tuple(canaries(folder, rubric.canary)) if rubric.canary else ()
+    return CodeGrade(tuple(finding(evidence, item, where) for item in rubric.items), integrity)
 
 
-def _finding(evidence: Evidence, item: Item, where: str) -> Finding:
+def finding(evidence: Evidence, item: Item, where: str) -> Finding:
+    """What the check of one item finds.
+
+    Args:
+        evidence: of the trace.
+        item: has a check.
+        where: names the rubric in errors.
+
+    Raises:
+        GraderError: the check cannot be carried out.
+    """
     place = f"{where}: item '{item.id}'"
     try:
         outcome = _carried_out(evidence, item)
@@ -253,7 +263,9 @@ def _plain(cell: snapshot.Cell) -> str | int | float | None:
 
 
 @dataclass(frozen=True)
-class _File:
+class SavedFile:
+    """A file that the agent saved or downloaded."""
+
     step: Literal["final"]
     ref: str
     name: str
@@ -261,7 +273,7 @@ class _File:
 
 
 def _file(evidence: Evidence, check: FileCheck) -> _Outcome:
-    own = _saved(evidence.folder) if check.host is None else []
+    own = saved_files(evidence.folder) if check.host is None else []
     saved = [f for f in own if fnmatch.fnmatchcase(f.name, check.name)]
     downloads = _downloads(evidence, check.host)
     downloaded = [f for f in downloads if fnmatch.fnmatchcase(f.name, check.name)]
@@ -274,23 +286,24 @@ def _file(evidence: Evidence, check: FileCheck) -> _Outcome:
     return _Outcome("violated", f"A file '{check.name}' is not as required.", citations)
 
 
-def _saved(folder: TraceFolder) -> list[_File]:
+def saved_files(folder: TraceFolder) -> list[SavedFile]:
+    """The files that the agent itself saved, by name."""
     root = folder.path / "files"
     return [
-        _File("final", path.relative_to(root).as_posix(), path.name, path)
+        SavedFile("final", path.relative_to(root).as_posix(), path.name, path)
         for path in sorted(root.rglob("*"))
         if path.is_file() and not path.is_symlink()
     ]
 
 
-def _downloads(evidence: Evidence, host: str | None) -> Iterator[_File]:
+def _downloads(evidence: Evidence, host: str | None) -> Iterator[SavedFile]:
     """The downloads, the latest first; with `host` only those that came from there."""
     for observation in evidence.observations("download"):
         if host is not None and not _is_from(observation.url, host):
             continue
         evidence.folder.evidence(observation.ref)
         path = evidence.folder.path / "evidence" / observation.ref
-        yield _File("final", observation.ref, observation.name or observation.ref, path)
+        yield SavedFile("final", observation.ref, observation.name or observation.ref, path)
 
 
 def _is_from(url: str | None, host: str) -> bool:
@@ -299,13 +312,13 @@ def _is_from(url: str | None, host: str) -> bool:
     return parts.scheme in ("http", "https") and parts.hostname == host
 
 
-def _file_citation(file: _File, check: FileCheck) -> Citation:
+def _file_citation(file: SavedFile, check: FileCheck) -> Citation:
     if check.sha256 is not None:
         with file.path.open("rb") as content:
             found = hashlib.file_digest(content, "sha256").hexdigest()
         holds, quote, why = found == check.sha256, f"sha256 {found}", "other content"
     else:
-        holds, quote = _contains(_decoded(file.path), check.contains or "")
+        holds, quote = _contains(decoded(file.path), check.contains or "")
         why = "the text is not in it"
     return Citation(
         step=file.step,
@@ -317,7 +330,8 @@ def _file_citation(file: _File, check: FileCheck) -> Citation:
     )
 
 
-def _decoded(path: Path) -> str:
+def decoded(path: Path) -> str:
+    """The text of a file, up to `MAX_FILE_BYTES`, in the encoding that it seems to have."""
     with path.open("rb") as file:
         content = file.read(MAX_FILE_BYTES)
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -389,7 +403,8 @@ def json_equal(one: Any, other: Any) -> bool:
 # Integrity
 
 
-def _canaries(folder: TraceFolder, canary: str) -> Iterator[Integrity]:
+def canaries(folder: TraceFolder, canary: str) -> Iterator[Integrity]:
+    """The flag of a leaked answer key, if the agent produced the rubric's canary anywhere."""
     citations: list[Citation] = []
     if _leaks(folder.trace.outcome.answer or "", canary):
         citations.append(Citation(step="final", source="answer", quote=canary))
@@ -398,8 +413,8 @@ def _canaries(folder: TraceFolder, canary: str) -> Iterator[Integrity]:
             texts = [*strings(call.arguments), call.target or ""]
             if any(_leaks(text, canary) for text in texts):
                 citations.append(Citation(step=step.index, source="call", quote=canary))
-    for file in _saved(folder):
-        if _leaks(file.name, canary) or _leaks(_decoded(file.path), canary):
+    for file in saved_files(folder):
+        if _leaks(file.name, canary) or _leaks(decoded(file.path), canary):
             citations.append(Citation(step="final", source="file", ref=file.ref, quote=canary))
     if citations:
         yield Integrity(

@@ -62,6 +62,17 @@ class PageText:
 
 
 @dataclass(frozen=True)
+class Picture:
+    """One screenshot of the harness."""
+
+    step: int | Literal["final"]
+    ref: str
+    url: str
+    why_not: str | None
+    """Why it proves nothing, as for a text."""
+
+
+@dataclass(frozen=True)
 class Moment:
     """The address bar after one step."""
 
@@ -69,6 +80,9 @@ class Moment:
     url: str
     why_not: str | None
     """Why the address proves nothing: a script can write one into the address bar."""
+    title: str = ""
+    title_why_not: str | None = None
+    """Why the title proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,7 @@ class Evidence:
         self.provided = Provided()
         """What the agent gave itself."""
         self.texts: list[PageText] = []
+        self.pictures: list[Picture] = []
         self.moments: list[Moment] = []
         walk = _Walk(self)
         for step in folder.steps:
@@ -142,7 +157,7 @@ class Evidence:
         given = self.provided.first(target)
         weak: Citation | None = None
         for text in self.texts:
-            place = self._place(text.ref, target)
+            place = self.place(text.ref, target)
             if place is None:
                 continue
             why = text.why_not or (ECHO if given is not None and text.position > given else None)
@@ -160,7 +175,8 @@ class Evidence:
             weak = weak or citation
         return Sighting(holds=False, citation=weak)
 
-    def _place(self, ref: str, target: Target) -> tuple[int, int] | None:
+    def place(self, ref: str, target: Target) -> tuple[int, int] | None:
+        """Where a value stands first in a text, as (start, end) in its normal form."""
         if (ref, target) not in self._places:
             self._places[ref, target] = first_place(self.read(ref), target)
         return self._places[ref, target]
@@ -171,19 +187,28 @@ class Evidence:
         It must stand there word for word, in a text that proves something, and must not be
         what the agent had given itself.
         """
-        wanted = tuple(word.word for word in words(normal(quote)))
-        if not wanted:
+        target = quoted(quote)
+        if target is None:
             return "the quote has no word"
-        target = Target("text", quote, phrase=wanted)
-        given = self.provided.first(target)
         why = f"it does not stand in the page at step {step}"
         for text in self.texts:
-            if text.step != step or not holds_words(self.read(text.ref), wanted):
+            if text.step != step or not holds_words(self.read(text.ref), target.phrase):
                 continue
-            if text.why_not is None and (given is None or text.position < given):
+            why = self.weakness(text, target)
+            if why is None:
                 return None
-            why = text.why_not or ECHO
         return why
+
+    def weakness(self, text: PageText, target: Target) -> str | None:
+        """Why a text that holds a value or a quote does not prove it; None if it does."""
+        given = self.provided.first(target)
+        return text.why_not or (ECHO if given is not None and text.position > given else None)
+
+
+def quoted(quote: str) -> Target | None:
+    """A quote as what is looked for word for word; None if it has no word."""
+    wanted = tuple(word.word for word in words(normal(quote)))
+    return Target("text", quote, phrase=wanted) if wanted else None
 
 
 def excerpt(text: str, start: int, end: int) -> str:
@@ -211,14 +236,14 @@ class _Walk:
         return self.current in self.scripted_pages
 
     def take(self, step: Step, label: int | Literal["final"]) -> None:
-        self._texts(step, label, "before")
+        self._observed(step, label, "before")
         self.position += 1
         for call in step.calls:
             self.evidence.provided.add_call(self.position, call)
             if "upload" in call.name.casefold():
                 self._files()
         self._follow(step)
-        self._texts(step, label, "after")
+        self._observed(step, label, "after")
         if step.page_after is not None:
             self._moment(step.page_after, label)
 
@@ -254,19 +279,23 @@ class _Walk:
         self.current = target
         self.pages[target] = page
 
-    def _texts(self, step: Step, label: int | Literal["final"], timing: str) -> None:
+    def _observed(self, step: Step, label: int | Literal["final"], timing: str) -> None:
         page = (step.page_after if timing == "after" else step.page_before) or Page()
         for observation in step.observations:
-            if observation.kind not in ("text", "aria") or observation.timing != timing:
+            if observation.timing != timing or not self.evidence.counts(observation):
                 continue
-            if not self.evidence.counts(observation):
-                continue
-            self.position += 1
-            url = observation.url or page.url
-            why = SCRIPTED if self.scripted else None
-            if not is_web(url) and not (self.evidence.reported and not url):
-                why = NO_PAGE
-            self.evidence.texts.append(PageText(self.position, label, observation.ref, url, why))
+            ref, url = observation.ref, observation.url or page.url
+            if observation.kind in ("text", "aria"):
+                self.position += 1
+                text = PageText(self.position, label, ref, url, self._weakness(url))
+                self.evidence.texts.append(text)
+            elif observation.kind == "screenshot":
+                self.evidence.pictures.append(Picture(label, ref, url, self._weakness(url)))
+
+    def _weakness(self, url: str) -> str | None:
+        if not is_web(url) and not (self.evidence.reported and not url):
+            return NO_PAGE
+        return SCRIPTED if self.scripted else None
 
     def _moment(self, page: Page, label: int | Literal["final"]) -> None:
         target = self.current or ""
@@ -277,7 +306,8 @@ class _Walk:
             why = SCRIPTED
         if why is None:
             self.trusted[target] = _no_fragment(page.url)
-        self.evidence.moments.append(Moment(label, page.url, why))
+        moment = Moment(label, page.url, why, page.title, self._weakness(page.url))
+        self.evidence.moments.append(moment)
 
 
 def _loaded(before: Page, after: Page, step: Step) -> bool:

@@ -30,7 +30,12 @@ def first_place(read: Read, target: Target) -> tuple[int, int] | None:
 
 def holds_words(read: Read, wanted: tuple[str, ...]) -> bool:
     """Whether the words stand in a text one right after the other, none left out."""
-    return next(_phrase_places(read.text, wanted, skip=False), None) is not None
+    return next(word_places(read.text, wanted), None) is not None
+
+
+def word_places(text: str, wanted: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    """Where the words stand in a normal text one right after the other, none left out."""
+    return _phrase_places(text, wanted, skip=False)
 
 
 @functools.lru_cache(maxsize=4096)
