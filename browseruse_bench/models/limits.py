@@ -19,7 +19,7 @@ import hashlib
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -82,7 +82,7 @@ class Limiter:
         limits: Limits | None = None,
         *,
         clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Coroutine[Any, Any, None]] = asyncio.sleep,
     ) -> None:
         """Start with an empty minute."""
         self.limits = limits or Limits()
@@ -110,7 +110,7 @@ class Limiter:
         return max(0.0, self._paused_until - self._clock())
 
     @contextlib.asynccontextmanager
-    async def slot(self, tokens: int = 0) -> AsyncIterator[Slot]:
+    async def slot(self, tokens: int = 0) -> AsyncGenerator[Slot]:
         """Wait for the turn of one request that will take about so many tokens."""
         taken = await self._take(max(0, tokens))
         try:

@@ -1,0 +1,308 @@
+"""A limit in USD that no model call begins to pass, and the model that keeps to it.
+
+    budget = Budget(5.0, scope=run_id)
+    model = BudgetModel(provider, budget, cost=most_usd)
+
+What a call can cost at most is held before it is sent, and what it did cost takes its place
+afterwards. So calls that run at the same time, in several processes too, cannot pass the limit
+together, and a command that comes later goes on from what was spent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from browseruse_bench.errors import BenchError, BudgetError, ConfigError
+from browseruse_bench.models.base import CallError, Clearance, Model, ModelId, Reply, Request
+from browseruse_bench.models.spending_log import Spending, Totals, What
+from browseruse_bench.records.base import canonical_json
+from browseruse_bench.records.trace import Usage
+
+IMAGE_TOKENS = 5_000
+"""The most that a picture takes, whatever its size, but for the models below."""
+IMAGE_TOKENS_OF = {"gpt-4o-mini": 50_000}
+"""Counts pictures some thirty times as its siblings do, at a thirtieth of their price."""
+_MESSAGE_TOKENS = 16
+"""What a provider's own marks around a message take, at most."""
+_AGAIN_TOKENS = 512
+"""What is said when a model is asked once more, beside its last reply."""
+
+_FIRST_WAIT_S = 0.01
+_LONGEST_WAIT_S = 0.5
+
+Cost = Callable[[int, int], float | None]
+"""(tokens of the prompt, tokens of the reply) -> the most USD that they can cost; None: no
+price is known."""
+
+
+class Budget:
+    """A limit over what is spent in a scope.
+
+    A call that does not fit beside what is under way waits for it; one that does not fit beside
+    what is spent is refused. Where a call costs more than was held for it, it counts in full:
+    then, and only then, the limit is passed, by that much, and nothing further begins.
+    """
+
+    def __init__(
+        self,
+        limit_usd: float | None,
+        spending: Spending | None = None,
+        *,
+        scope: str | None = None,
+        name: str = "--budget-usd",
+        sleep: Callable[[float], Coroutine[Any, Any, None]] = asyncio.sleep,
+    ) -> None:
+        """Keep to `limit_usd`.
+
+        Args:
+            limit_usd: the most that the scope may have cost, by earlier commands too; None:
+                only write down.
+            spending: where it is written; None: in memory, until `bind`.
+            scope: what counts, and under what it is written; None: everything in `spending`.
+            name: what the user called the limit, for messages.
+            sleep: waits between two looks at what is under way.
+        """
+        self.limit_usd = limit_usd
+        self.spending = spending or Spending()
+        self.scope = scope
+        self.name = name
+        self._sleep = sleep
+        self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
+            WeakKeyDictionary()
+        )
+        self._unknown: str | None = None
+
+    def bind(self, spending: Spending) -> None:
+        """Write to `spending` from now on.
+
+        Raises:
+            ConfigError: it already writes somewhere else: one limit, one place.
+        """
+        if self.spending is spending:
+            return
+        if self.spending.path is not None or not self.spending.is_new:
+            raise ConfigError(
+                f"{self.name}: one budget is kept for the calls of one folder, not for "
+                f"{self.spending.path} and {spending.path}"
+            )
+        self.spending = spending
+
+    @property
+    def spent(self) -> Totals:
+        """What its scope has spent, by all commands."""
+        with self.spending.deciding(self.scope) as (spent, _):
+            return spent
+
+    @property
+    def reached(self) -> str | None:
+        """Why nothing further may begin, whatever it costs; None: something may."""
+        return self._refusal(self.spent, 0.0)
+
+    def add(self, cost_usd: float | None, what: str) -> None:
+        """Count something in that nothing was held for: `what`, for messages. None: unknown."""
+        if cost_usd is None and self._unknown is None:
+            self._unknown = what
+        self.spending.record(What(self.scope or "", "", ""), Usage(model="", cost_usd=cost_usd))
+
+    async def begin(self, most_usd: float | None, *, purpose: str, model: str) -> str:
+        """Hold the most that a call can cost, as soon as it fits; who came first is first.
+
+        Returns:
+            The id with which `spending.end` ends the call.
+
+        Raises:
+            BudgetError: it cannot fit any more.
+            ConfigError: what it can cost is not known, and there is a limit.
+        """
+        what = What(self.scope or "", purpose, model)
+        if self.limit_usd is None:
+            return self.spending.begin(what, most_usd)
+        known = self._known(most_usd, f"a call of {model} for {purpose}")
+        turn = self._turns.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        wait_s = _FIRST_WAIT_S
+        async with turn:
+            while (id := self._try(what, known)) is None:
+                await self._sleep(wait_s)
+                wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
+        return id
+
+    def hold(self, most_usd: float | None, *, purpose: str, model: str, id: str) -> None:
+        """Hold what something can cost that begins now or not at all, until `id` is ended, also
+        beyond the life of this process.
+
+        Raises:
+            BudgetError: it does not fit beside what is spent and under way.
+            ConfigError: what it can cost is not known, and there is a limit.
+        """
+        what = What(self.scope or "", purpose, model)
+        with self.spending.deciding(self.scope) as (spent, held):
+            if self.limit_usd is not None:
+                known = self._known(most_usd, id)
+                under_way = self._known(held, "what is under way")
+                if refusal := self._refusal(spent, under_way + known):
+                    raise BudgetError(refusal)
+            self.spending.begin(what, most_usd, id=id)
+
+    def _known(self, most_usd: float | None, what: str) -> float:
+        if most_usd is None:
+            raise ConfigError(
+                f"{self.name} {self.limit_usd:g} cannot be kept: what {what} can cost is not known"
+            )
+        return most_usd
+
+    def _try(self, what: What, most_usd: float) -> str | None:
+        """The id of the call, begun; None: it does not fit beside what is under way."""
+        assert self.limit_usd is not None
+        with self.spending.deciding(self.scope) as (spent, held):
+            if refusal := self._refusal(spent, most_usd):
+                raise BudgetError(refusal)
+            if held is None or spent.charged_usd + held + most_usd > self.limit_usd:
+                return None
+            return self.spending.begin(what, most_usd)
+
+    def _refusal(self, spent: Totals, most_usd: float) -> str | None:
+        """Why something that can cost so much does not fit beside what is spent."""
+        if self.limit_usd is None:
+            return None
+        limit = f"{self.name} {self.limit_usd:g}"
+        if spent.n_unbounded:
+            what = self._unknown or f"{spent.n_unbounded} earlier calls"
+            return f"what {what} cost is not known, so {limit} cannot be kept"
+        lost = spent.charged_usd - spent.known_usd
+        spent_text = f"{spent.charged_usd:.4f} USD spent" + (
+            f" (up to {lost:.4f} of it on {spent.n_unpriced} calls of unknown end)" if lost else ""
+        )
+        if spent.charged_usd >= self.limit_usd:
+            return f"{limit} is reached: {spent_text}"
+        if spent.charged_usd + most_usd > self.limit_usd:
+            return f"{limit} would be passed: {spent_text}, the next can cost {most_usd:.4f}"
+        return None
+
+
+class BudgetModel:
+    """Asks a model within a budget, and writes down what each call cost."""
+
+    def __init__(
+        self,
+        inner: Model,
+        budget: Budget,
+        *,
+        cost: Cost,
+        n_asks: int = 1,
+        image_tokens: int | None = None,
+    ) -> None:
+        """Ask `inner`.
+
+        Args:
+            inner: what is asked.
+            budget: what it may cost.
+            cost: its price.
+            n_asks: how often `inner` asks at most for one reply, each time with what came
+                before; what it asks again after an outage costs nothing.
+            image_tokens: the most that a picture takes; None: as is known of the model.
+        """
+        self._inner = inner
+        self.budget = budget
+        self._cost = cost
+        self._n_asks = n_asks
+        self._image_tokens = image_tokens or IMAGE_TOKENS_OF.get(inner.id.name, IMAGE_TOKENS)
+
+    @property
+    def id(self) -> ModelId:
+        """That of the model that is asked."""
+        return self._inner.id
+
+    @property
+    def may_see(self) -> Clearance:
+        """As the model that is asked."""
+        return self._inner.may_see
+
+    async def ask(self, request: Request, *, purpose: str, restricted: bool = False) -> Reply:
+        """Ask, if what it can cost fits.
+
+        Raises:
+            BudgetError: it does not; nothing was asked.
+            ConfigError: what it can cost is not known, and there is a limit; nothing was asked.
+        """
+        most = self.most_usd(request)
+        if self.budget.limit_usd is not None and most is None:
+            raise ConfigError(self._why_unknown(request, purpose))
+        spending = self.budget.spending
+        id = await self.budget.begin(most, purpose=purpose, model=self.id.label)
+        try:
+            reply = await self._inner.ask(request, purpose=purpose, restricted=restricted)
+        except CallError as error:
+            spending.end(id, "released" if error.usage is None else "failed", error.usage)
+            raise
+        except BenchError:
+            spending.end(id, "released")
+            raise
+        except BaseException:
+            # Cut off in the middle: whether the provider bills it is not known.
+            spending.end(id, "lost")
+            raise
+        if reply.from_ledger:
+            spending.end(id, "released")
+        else:
+            spending.end(id, "answered", reply.usage)
+        return reply
+
+    def most_usd(self, request: Request) -> float | None:
+        """The most that a request can cost; None: not known."""
+        return most_usd(request, self._cost, n_asks=self._n_asks, image_tokens=self._image_tokens)
+
+    def _why_unknown(self, request: Request, purpose: str) -> str:
+        limit = f"{self.budget.name} {self.budget.limit_usd:g} cannot be kept"
+        if self._cost(1, 1) is None:
+            return (
+                f"{limit}: no price is known for {self.id.label}; give it in bubench.toml: "
+                "[models.NAME] usd_per_million = {input = ..., output = ...}"
+            )
+        assert request.params.max_tokens is None
+        return f"{limit}: a request for {purpose} sets no max_tokens, so a reply can cost anything"
+
+
+def most_usd(
+    request: Request, cost: Cost, *, n_asks: int = 1, image_tokens: int = IMAGE_TOKENS
+) -> float | None:
+    """The most that a request can cost: a long estimate of the prompt, and the longest reply.
+
+    Returns:
+        USD; None: no price is known, or the reply has no longest (and is not free).
+    """
+    prompt = most_tokens(request, image_tokens=image_tokens)
+    reply = request.params.max_tokens
+    if reply is None:
+        # A price of nothing is the same for any length.
+        return 0.0 if cost(prompt, 1_000_000) == 0 else None
+    total = 0.0
+    for n_before in range(n_asks):
+        one = cost(prompt + n_before * (reply + _AGAIN_TOKENS), reply)
+        if one is None:
+            return None
+        total += one
+    return total
+
+
+_WORD = re.compile(r" ?(?<![\w+/=-])[A-Za-z]{1,20}(?![\w+/=-])")
+
+
+def most_tokens(request: Request, *, image_tokens: int = IMAGE_TOKENS) -> int:
+    """More tokens than a prompt takes: half a token for each letter of a word and the space
+    before it, one for each other byte (no tokenizer makes more of it), a constant for a picture.
+    """
+    texts = [request.text]
+    if request.schema_ is not None:
+        texts.append(canonical_json(request.schema_))
+    n_bytes = sum(len(text.encode(errors="replace")) for text in texts)
+    n_in_words = sum(len(word) for text in texts for word in _WORD.findall(text))
+    return (
+        n_bytes
+        - n_in_words // 2
+        + len(request.images) * image_tokens
+        + (len(request.messages) + 1) * _MESSAGE_TOKENS
+    )
