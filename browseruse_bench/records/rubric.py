@@ -13,7 +13,14 @@ from datetime import date
 from fractions import Fraction
 from typing import Annotated, Any, Literal, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
 from browseruse_bench.records.base import Record, content_key
 
@@ -120,6 +127,11 @@ class ProbeCheck(Record):
     kind: Literal["probe"] = "probe"
     name: str
     equals: Any
+
+    @model_serializer(mode="wrap")
+    def _with_null(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A probe may have to give null, which is not the same as a check that says nothing."""
+        return {**handler(self), "equals": self.equals}
 
 
 Check = Annotated[
