@@ -25,7 +25,7 @@ from typing import Any
 
 from browseruse_bench.browsers.cdp import CDP
 from browseruse_bench.browsers.tabs import FileDownload, OpenDialog, Tab, Tabs
-from browseruse_bench.errors import BrowserError
+from browseruse_bench.errors import BrowserError, boundary
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.data_info import Probe
 from browseruse_bench.records.trace import Observation, Page
@@ -47,6 +47,7 @@ PAGE_TEXT = (
 )
 """A script that gives {url, title, visible, n_chars, text} of the page it runs in."""
 
+_JPEG = b"\xff\xd8\xff"
 _SCREENSHOT = {"format": "jpeg", "quality": 80, "optimizeForSpeed": True}
 _VISIBLE_S = 0.5
 
@@ -243,7 +244,11 @@ class Recorder:
             session=session,
             timeout_s=max(0.0, deadline - _now()),
         )
-        return base64.b64decode(answer["data"])
+        with boundary(BrowserError, "the picture that the browser gave"):
+            picture = base64.b64decode(answer["data"])
+        if not picture.startswith(_JPEG):
+            raise BrowserError(f"the browser gave no picture but {len(picture)} other bytes")
+        return picture
 
     def _page(self, tab: Tab | None, reading: dict[str, Any] | None) -> Page:
         tabs = self._tabs.open()

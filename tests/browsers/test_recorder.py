@@ -120,6 +120,24 @@ async def test_address_title_tabs_text_and_picture_are_recorded(site, driver, re
     assert snapshot.observations[1].ref.endswith(".jpg")
 
 
+@pytest.mark.parametrize("data", ["", "bm8gcGljdHVyZQ==", "/9j"])
+async def test_a_picture_that_is_none_is_said_and_never_stored(
+    site, driver, recorder, tmp_path, monkeypatch, data
+):
+    send = recorder._cdp.send
+
+    async def spoilt(method, *arguments, **more):
+        answer = await send(method, *arguments, **more)
+        return {"data": data} if method == "Page.captureScreenshot" else answer
+
+    monkeypatch.setattr(recorder._cdp, "send", spoilt)
+    await driver.go(site.url + "/")
+    snapshot = await recorder.observe(driver.target)
+    assert kinds(snapshot) == ["text"]
+    (error,) = snapshot.errors
+    assert error.startswith("screenshot:")
+
+
 async def test_state_of_the_last_action_is_captured_BL030(site, driver, recorder, tmp_path):
     """BL030: what the last of five actions changed is in the last snapshot."""
     site.pages["/"] = (
