@@ -223,7 +223,7 @@ def bounded(values: Sequence[float], *, level: float = LEVEL) -> tuple[float, fl
     Source: Gaffke, Three test statistics for a nonparametric one-sided hypothesis on the mean
     of a nonnegative variable, Math. Methods Stat. 14 (2005) 451-467; Learned-Miller and Thomas,
     A new confidence interval for the mean of a bounded random variable, 2020. They draw the
-    weights; we compute the quantile (see `_share_below`).
+    weights; we compute the quantile (see `share_below`).
     """
     tail = (1 - level) / 2
     counts = Counter(round(value, 12) for value in values)
@@ -246,7 +246,7 @@ def _lower(counts: Mapping[float, int], tail: float) -> float:
     for _ in range(40):
         if not low < guess < high:
             guess = (low + high) / 2
-        share, slope = _share_below(with_zero, guess)
+        share, slope = share_below(with_zero, guess)
         excess = math.log(share) - aim
         low, high = (low, guess) if excess > 0 else (guess, high)
         if abs(excess) < 1e-6 or high - low < 1e-9:
@@ -256,7 +256,7 @@ def _lower(counts: Mapping[float, int], tail: float) -> float:
     return guess
 
 
-def _share_below(values: Mapping[float, int], point: float) -> tuple[float, float]:
+def share_below(values: Mapping[float, float], point: float) -> tuple[float, float]:
     """P(mean under uniform weights <= point), and about the slope of its logarithm.
 
     Uniform weights are independent exponentials over their sum, so this is the probability
@@ -265,7 +265,8 @@ def _share_below(values: Mapping[float, int], point: float) -> tuple[float, floa
     trapezoidal rule converges geometrically on it.
 
     Args:
-        values: value -> how often; at least two, on both sides of the point.
+        values: value -> how often, which need not be whole (the weights are then of a Dirichlet
+            distribution with these parameters); at least two, on both sides of the point.
         point: below the mean.
 
     Source: Lugannani and Rice, Adv. Appl. Prob. 12 (1980) 475-490, section 2.
@@ -292,7 +293,7 @@ def _share_below(values: Mapping[float, int], point: float) -> tuple[float, floa
     return max(share, 1e-300), slope
 
 
-def _saddle(terms: Sequence[tuple[float, int]]) -> float:
+def _saddle(terms: Sequence[tuple[float, float]]) -> float:
     """The s < 0 where the derivative of -sum(n * log(1 - s * a)) is 0.
 
     Args:
