@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from browseruse_bench.benchmarks.folder import INFO
 from browseruse_bench.benchmarks.problems import Problem, from_validation
-from browseruse_bench.errors import DataError
+from browseruse_bench.benchmarks.publishers import PUBLISHERS
+from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.data_info import DataInfo
 from browseruse_bench.records.rubric import (
@@ -61,6 +63,9 @@ def read_references(
     """
     ids = {escaped(task_id): task_id for task_id in known_ids}
     rubrics, problems = _read_all(folder / RUBRICS, Rubric, ids)
+    published, more = _published(info, tasks)
+    rubrics = {**published, **rubrics}
+    problems += more
     solutions, more = _read_all(folder / SOLUTIONS, Solution, ids)
     problems += more
     warnings: list[Problem] = []
@@ -86,6 +91,31 @@ def read_rubric(path: Path) -> Rubric:
         return Rubric.model_validate(content)
     except ValidationError as error:
         raise DataError([str(problem) for problem in from_validation(error, str(path))]) from error
+
+
+def _published(
+    info: DataInfo, tasks: Mapping[str, Task]
+) -> tuple[dict[str, Rubric], list[Problem]]:
+    """The rubrics that the rows themselves bring along; a file of the folder goes before."""
+    if info.rubrics is None:
+        return {}, []
+    try:
+        rubric_of = PUBLISHERS.get(info.rubrics)
+    except ConfigError as error:
+        return {}, [Problem(INFO, None, "rubrics", str(error))]
+    rubrics: dict[str, Rubric] = {}
+    problems: list[Problem] = []
+    for task_id, task in tasks.items():
+        try:
+            rubric: Rubric | None = rubric_of(task.row)
+        except DataError as error:
+            file = info.split.get(info.default_split, "")
+            where = f"the rubric of task '{task_id}': "
+            problems += [Problem(file, None, "", where + line) for line in error.problems]
+        else:
+            if rubric is not None:
+                rubrics[task_id] = rubric
+    return rubrics, problems
 
 
 def _read_all(

@@ -69,7 +69,7 @@ def read_task_file(path: Path, name: str) -> TaskFile:
         values, problems = _json_lines(text, name)
         return _rows(values, {}, name, problems)
     try:
-        value = _parse(text)
+        value = parse_json(text)
     except ValueError as error:
         hint = "; a file of one object a line is named .jsonl" if _looks_like_lines(text) else ""
         return TaskFile(problems=(Problem(name, None, "", f"not JSON: {error}{hint}"),))
@@ -90,7 +90,7 @@ def _json_lines(text: str, name: str) -> tuple[list[Any], list[Problem]]:
         if not line.strip():
             continue
         try:
-            values.append(_parse(line))
+            values.append(parse_json(line))
         except ValueError as error:
             problems.append(Problem(name, None, "", f"line {number} is not JSON: {error}"))
     return values, problems
@@ -113,7 +113,7 @@ def _rows(
     return TaskFile(tuple(rows), metadata, tuple(problems))
 
 
-def _parse(text: str) -> Any:
+def parse_json(text: str) -> Any:
     """JSON, without what JSON lacks (NaN) and without a name that occurs twice."""
     try:
         value = json.loads(text, parse_constant=_no_constant, object_pairs_hook=_unique)
