@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
@@ -44,8 +45,13 @@ class Journal:
         Raises:
             OSError: it cannot be written (a full disk, say); then nothing of it is there.
         """
-        line = Redactor.of_environment().own(canonical_json(entry))
-        left = memoryview(line.encode(errors="replace") + b"\n")
+        self.append_all((entry,))
+
+    def append_all(self, entries: Iterable[dict[str, Any]]) -> None:
+        """Add several entries and sync once; raises as `append`, and then none of them is there."""
+        own = Redactor.of_environment().own
+        lines = "".join(f"{own(canonical_json(entry))}\n" for entry in entries)
+        left = memoryview(lines.encode(errors="replace"))
         size = os.fstat(self._descriptor).st_size
         try:
             while left:

@@ -1,0 +1,309 @@
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from browseruse_bench.errors import BudgetError, ConfigError, DataError, StageError, StoreError
+from browseruse_bench.factory.runner import Counts, run_fold, run_stage
+from browseruse_bench.factory.stage import Dropped, Kept
+from browseruse_bench.factory.stage_folder import StageFolder
+from browseruse_bench.models.base import OutageError, PendingError
+from browseruse_bench.records.trace import Usage
+from tests.factory.doubles import Asks, First, Halve, context, numbers
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return StageFolder(tmp_path / "halve")
+
+
+def run(stage, units, folder, ctx=None, **options):
+    folder.claim(stage, "abc")
+    ctx = ctx or context(folder.path.parent)
+    return asyncio.run(run_stage(stage, units, folder, ctx, source="test", **options))
+
+
+def lines(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_every_unit_that_came_in_is_somewhere(folder):
+    done = run(Halve(broken=frozenset({4})), numbers(*range(11)), folder)
+    assert done.counts == Counts(n_in=11, kept=3, dropped={"five": 3, "odd": 4}, failed=1)
+    assert done.n_now == 11
+    assert [line["value"]["n"] for line in lines(folder.path / "kept.jsonl")] == [1, 3, 4]
+    dropped = {line["unit"]: line for line in lines(folder.path / "dropped.jsonl")}
+    assert dropped["n00005"]["evidence"] == {"n": 5}
+
+
+def test_counts_that_do_not_add_up_cannot_be_made():
+    with pytest.raises(ValueError, match="in 3"):
+        Counts(n_in=3, kept=1, dropped={"odd": 1})
+
+
+def test_what_settled_is_final_and_what_failed_is_owed_again(folder):
+    run(Halve(broken=frozenset({4, 6})), numbers(*range(8)), folder)
+    again = Halve(broken=frozenset({6}))
+    done = run(again, numbers(*range(10)), folder)
+    assert sorted(again.seen) == [4, 6, 8, 9]
+    assert (done.counts.failed, done.counts.n_in) == (1, 10)
+    failed = [line for line in lines(folder.journal_path) if line["status"] == "failed"]
+    assert "ValueError: no luck" in failed[-1]["error"]
+
+
+def test_a_unit_that_comes_in_twice_is_one_unit(folder):
+    done = run(Halve(), numbers(2, 2, 4), folder)
+    assert (done.counts.n_in, done.n_now) == (2, 2)
+
+
+def test_a_higher_version_settles_every_unit_again_and_keeps_what_was(folder):
+    run(Halve(), numbers(1, 2, 3), folder)
+    later = Halve()
+    later.version = 2
+    assert run(later, numbers(1, 2, 3), folder).n_now == 3
+    assert len(lines(folder.journal_path)) == 6
+    with pytest.raises(ConfigError, match="newer program"):
+        folder.claim(Halve(), None)
+
+
+def test_a_changed_configuration_is_refused_and_named(folder):
+    run(Halve(threshold=1), numbers(1, 2), folder)
+    with pytest.raises(ConfigError, match=r"settings\.threshold.*--restart"):
+        run(Halve(threshold=2), numbers(1, 2), folder)
+    assert run(Halve(threshold=1), numbers(1, 2), folder).n_now == 0
+    aside = folder.set_aside()
+    assert aside.name == "halve.before-1"
+    assert run(Halve(threshold=2), numbers(1, 2), folder).n_now == 2
+
+
+def test_a_changed_prompt_is_refused_and_another_commit_is_not(folder, tmp_path):
+    prompt = tmp_path / "label.md"
+    prompt.write_text("Say it.")
+    stage = Halve()
+    stage.prompts = (prompt,)
+    run(stage, numbers(1), folder)
+    folder.claim(stage, "another commit")
+    prompt.write_text("Say it well.")
+    with pytest.raises(ConfigError, match=r"prompts\.label\.md"):
+        folder.claim(stage, "abc")
+
+
+def test_each_drop_of_units_is_noted_once(folder):
+    for _ in range(2):
+        run(Halve(), numbers(1, 2), folder)
+    run(Halve(), numbers(3, 2, 1), folder)
+    drops = lines(folder.inputs_path)
+    assert [(drop["n_units"], drop["n_new"]) for drop in drops] == [(2, 2), (3, 1)]
+
+
+def test_a_reached_budget_ends_the_stage_and_leaves_the_rest_pending(folder):
+    def answer(text, sample):
+        if text == "3":
+            raise BudgetError("5 USD are spent")
+        return text
+
+    done = run(Asks(), numbers(*range(6)), folder, context(folder.path, answer), in_flight=1)
+    assert done.over_budget == "5 USD are spent"
+    assert (done.counts.kept, done.counts.pending) == (3, 3)
+    assert run(Asks(), numbers(*range(6)), folder).counts.kept == 6
+
+
+def test_what_waits_in_a_batch_is_pending_and_not_failed(folder):
+    def answer(text, sample):
+        if text == "3":
+            raise PendingError("queued")
+        return text
+
+    done = run(Asks(), numbers(*range(6)), folder, context(folder.path, answer))
+    assert (done.counts.kept, done.counts.pending, done.counts.failed) == (5, 1, 0)
+
+
+def test_what_a_unit_cost_stands_in_its_line_also_where_it_failed(folder):
+    def answer(text, sample):
+        if text == "1":
+            raise OutageError("503", usage=Usage(model="m", cost_usd=0.25))
+        return text
+
+    done = run(Asks(), numbers(1, 2), folder, context(folder.path, answer))
+    by_unit = {line["unit"]: line for line in lines(folder.journal_path)}
+    assert by_unit["n00001"]["usage"][0]["cost_usd"] == 0.25
+    assert by_unit["n00002"]["usage"][0]["cost_usd"] == 0.0
+    assert {use.model: use.cost_usd for use in done.usage_now} == {"m": 0.25, "scripted": 0.0}
+
+
+def test_a_reason_that_a_stage_does_not_declare_is_its_fault(folder):
+    stage = Halve()
+    stage.reasons = frozenset({"five"})
+    done = run(stage, numbers(1, 5), folder)
+    assert (done.counts.failed, done.counts.dropped) == (1, {"five": 1})
+
+
+def test_nothing_further_starts_once_it_is_stopped(folder):
+    async def stopped():
+        stop = asyncio.Event()
+        stage = Halve()
+        folder.claim(stage, None)
+        return await run_stage(
+            stage,
+            numbers(*range(100)),
+            folder,
+            context(folder.path),
+            source="test",
+            in_flight=4,
+            stop=stop,
+            on_settled=lambda progress: stop.set() if progress.n_now == 10 else None,
+        )
+
+    done = asyncio.run(stopped())
+    assert 10 <= done.n_now <= 14
+    assert done.counts.pending == 100 - done.n_now
+
+
+def test_many_units_are_settled_at_a_time(folder):
+    class Waits(Halve):
+        most = now = 0
+
+        async def settle(self, unit, ctx):
+            self.now += 1
+            self.most = max(self.most, self.now)
+            await asyncio.sleep(0.01)
+            self.now -= 1
+            return await super().settle(unit, ctx)
+
+    stage = Waits()
+    run(stage, numbers(*range(40)), folder, in_flight=8)
+    assert stage.most == 8
+
+
+def test_a_full_disk_is_said_and_nothing_is_half_written(folder, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    stage = Halve()
+    with pytest.raises((StoreError, OSError), match="No space left"):
+        run(stage, numbers(*range(5)), folder)
+    monkeypatch.undo()
+    assert run(stage, numbers(*range(5)), folder).counts.pending == 0
+
+
+@given(cut=st.integers(0, 2000))
+def test_a_journal_that_is_cut_anywhere_resumes_to_the_same_result(tmp_path_factory, cut):
+    folder = StageFolder(tmp_path_factory.mktemp("cut") / "halve")
+    whole = run(Halve(), numbers(*range(12)), folder)
+    before = [(folder.path / name).read_bytes() for name in ("kept.jsonl", "dropped.jsonl")]
+    text = folder.journal_path.read_bytes()
+    folder.journal_path.write_bytes(text[: min(cut, len(text))])
+    assert run(Halve(), numbers(*range(12)), folder).counts == whole.counts
+    after = [(folder.path / name).read_bytes() for name in ("kept.jsonl", "dropped.jsonl")]
+    assert after == before
+
+
+def test_a_damaged_line_is_named_and_nothing_is_lost(folder):
+    run(Halve(), numbers(1, 2), folder)
+    text = folder.journal_path.read_text()
+    folder.journal_path.write_text("{nonsense}\n" + text)
+    with pytest.raises(DataError, match="line 1 is damaged"):
+        run(Halve(), numbers(1, 2), folder)
+    assert folder.journal_path.read_text().endswith(text)
+
+
+# Folds
+
+
+def fold(units, folder, step=None):
+    step = step or First()
+    folder.claim(step, None)
+    return asyncio.run(run_fold(step, units, folder, context(folder.path), source="test"))
+
+
+def test_a_fold_decides_over_all_units_and_earlier_outcomes_stand(folder):
+    assert fold(numbers(13, 15, 27), folder).counts == Counts(n_in=3, kept=2, dropped={"later": 1})
+    done = fold(numbers(11, 13, 15, 27, 31), folder)
+    assert done.n_now == 2
+    kept = [line["value"]["n"] for line in lines(folder.path / "kept.jsonl")]
+    assert sorted(kept) == [13, 27, 31]
+
+
+def test_a_fold_that_leaves_a_unit_out_is_refused_whole(folder):
+    class Forgets(First):
+        def fold(self, units, prior, ctx):
+            yield from list(super().fold(units, prior, ctx))[1:]
+
+    with pytest.raises(StageError, match="1 units have no outcome"):
+        fold(numbers(1, 2, 3), folder, Forgets())
+    assert not folder.journal_path.exists()
+
+
+def test_a_fold_that_names_a_stranger_or_one_unit_twice_is_refused(folder):
+    class Strange(First):
+        def fold(self, units, prior, ctx):
+            yield from super().fold(units, prior, ctx)
+            yield "n99999", Dropped("later")
+
+    class Twice(First):
+        def fold(self, units, prior, ctx):
+            for key, outcome in super().fold(units, prior, ctx):
+                yield key, outcome
+                yield key, Kept(outcome.value) if isinstance(outcome, Kept) else outcome
+
+    with pytest.raises(StageError, match="of no unit"):
+        fold(numbers(1), folder, Strange())
+    with pytest.raises(StageError, match="two outcomes"):
+        fold(numbers(1), folder, Twice())
+
+
+# kill -9
+
+PLAY = """
+import asyncio, sys
+from pathlib import Path
+from browseruse_bench.factory.runner import run_stage
+from browseruse_bench.factory.stage_folder import StageFolder
+from tests.factory.doubles import Pays, context, numbers
+root = Path(sys.argv[1])
+folder = StageFolder(root / "pays")
+folder.claim(Pays(), None)
+done = asyncio.run(run_stage(
+    Pays(), numbers(*range(4000)), folder, context(root), source="test", in_flight=4))
+print(done.counts.sentence)
+"""
+
+
+@pytest.mark.slow
+def test_fifty_kills_lose_nothing_and_pay_nothing_twice(tmp_path):
+    chance = random.Random(50)
+    kills = 0
+    while kills < 50:
+        process = subprocess.Popen(
+            [sys.executable, "-c", PLAY, str(tmp_path)], stdout=subprocess.PIPE, text=True
+        )
+        journal = tmp_path / "pays" / "journal.jsonl"
+        size = journal.stat().st_size if journal.exists() else 0
+        while process.poll() is None:
+            # Killed at a random moment after it has begun to write.
+            if journal.exists() and journal.stat().st_size > size:
+                time.sleep(chance.uniform(0, 0.012))
+                process.send_signal(signal.SIGKILL)
+                break
+            time.sleep(0.001)
+        process.communicate()
+        assert process.returncode == -signal.SIGKILL, "it ended before it could be killed"
+        kills += 1
+    done = subprocess.run(
+        [sys.executable, "-c", PLAY, str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "in 4000 = kept 4000 + dropped 0 + failed 0\n"
+    settled = [line["unit"] for line in lines(tmp_path / "pays" / "journal.jsonl")]
+    assert len(settled) == len(set(settled)) == 4000
+    paid = (tmp_path / "payments.log").read_text().split()
+    assert len(paid) == len(set(paid))
+    assert len(set(paid)) >= 4000 - 4 * kills
