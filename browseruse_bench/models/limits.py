@@ -23,6 +23,8 @@ from collections.abc import AsyncGenerator, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+CONCURRENCY = 8
+"""Requests of one key at a time, where nobody says how many."""
 WINDOW_S = 60.0
 """The minute that is meant is the one before any moment, not a calendar minute."""
 
@@ -81,11 +83,20 @@ class Limiter:
         self,
         limits: Limits | None = None,
         *,
+        at_once: int | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Coroutine[Any, Any, None]] = asyncio.sleep,
     ) -> None:
-        """Start with an empty minute."""
+        """Start with an empty minute.
+
+        Args:
+            limits: what to keep to.
+            at_once: the concurrency where the limits have none.
+            clock: seconds, in any scale that only goes forward.
+            sleep: waits in the same scale.
+        """
         self.limits = limits or Limits()
+        self._at_once = at_once
         self._clock = clock
         self._sleep = sleep
         self._lock = threading.Lock()
@@ -158,7 +169,8 @@ class Limiter:
     def _delay(self, tokens: int) -> float | None:
         """Seconds until the first in the queue may start; None: when another one ends."""
         limits, now = self.limits, self._clock()
-        if limits.concurrency is not None and self._n_active >= limits.concurrency:
+        at_once = limits.concurrency or self._at_once
+        if at_once is not None and self._n_active >= at_once:
             return None
         while self._recent and self._recent[0].started <= now - WINDOW_S:
             self._recent.popleft()
@@ -207,7 +219,8 @@ _LIMITERS_LOCK = threading.Lock()
 
 
 def limiter_for(place: str, key: str | None, limits: Limits | None = None) -> Limiter:
-    """The one limiter of this process for a key at a place; limits that differ all hold.
+    """The one limiter of this process for a key at a place; limits that differ all hold, and
+    CONCURRENCY does where none is given.
 
     Args:
         place: provider or base URL: equal keys of two places are two keys.
@@ -216,7 +229,7 @@ def limiter_for(place: str, key: str | None, limits: Limits | None = None) -> Li
     """
     identity = hashlib.sha256(f"{place}\0{key or ''}".encode()).hexdigest()
     with _LIMITERS_LOCK:
-        limiter = _LIMITERS.setdefault(identity, Limiter())
+        limiter = _LIMITERS.setdefault(identity, Limiter(at_once=CONCURRENCY))
     if limits is not None:
         limiter.tighten(limits)
     return limiter

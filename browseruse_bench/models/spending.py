@@ -192,6 +192,7 @@ class BudgetModel:
         budget: Budget,
         *,
         cost: Cost,
+        max_tokens: int | None = None,
         n_asks: int = 1,
         image_tokens: int | None = None,
     ) -> None:
@@ -201,6 +202,7 @@ class BudgetModel:
             inner: what is asked.
             budget: what it may cost.
             cost: its price.
+            max_tokens: the longest reply to a request that sets none.
             n_asks: how often `inner` asks at most for one reply, each time with what came
                 before; what it asks again after an outage costs nothing.
             image_tokens: the most that a picture takes; None: as is known of the model.
@@ -208,6 +210,7 @@ class BudgetModel:
         self._inner = inner
         self.budget = budget
         self._cost = cost
+        self._max_tokens = max_tokens
         self._n_asks = n_asks
         self._image_tokens = image_tokens or IMAGE_TOKENS_OF.get(inner.id.name, IMAGE_TOKENS)
 
@@ -262,12 +265,19 @@ class BudgetModel:
                 f"{limit}: no price is known for {self.id.label}; give it in bubench.toml: "
                 "[models.NAME] usd_per_million = {input = ..., output = ...}"
             )
-        assert request.params.max_tokens is None
-        return f"{limit}: a request for {purpose} sets no max_tokens, so a reply can cost anything"
+        return (
+            f"{limit}: a request for {purpose} sets no max_tokens, so a reply can cost anything; "
+            "give params = {max_tokens = ...} to the model in bubench.toml"
+        )
 
 
 def most_usd(
-    request: Request, cost: Cost, *, n_asks: int = 1, image_tokens: int = IMAGE_TOKENS
+    request: Request,
+    cost: Cost,
+    *,
+    max_tokens: int | None = None,
+    n_asks: int = 1,
+    image_tokens: int = IMAGE_TOKENS,
 ) -> float | None:
     """The most that a request can cost: a long estimate of the prompt, and the longest reply.
 
@@ -275,7 +285,7 @@ def most_usd(
         USD; None: no price is known, or the reply has no longest (and is not free).
     """
     prompt = most_tokens(request, image_tokens=image_tokens)
-    reply = request.params.max_tokens
+    reply = request.params.max_tokens or max_tokens
     if reply is None:
         # A price of nothing is the same for any length.
         return 0.0 if cost(prompt, 1_000_000) == 0 else None

@@ -23,6 +23,7 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
+from weakref import WeakValueDictionary
 
 from pydantic import Field, ValidationError
 
@@ -413,3 +414,19 @@ def _bound(held: list[SpendingLine]) -> tuple[int, float | None]:
 
 def _utc_now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+_OPEN: WeakValueDictionary[Path, Spending] = WeakValueDictionary()
+_OPEN_LOCK = threading.Lock()
+
+
+def spending_at(calls: Path) -> Spending:
+    """The one `Spending` of this process for a calls folder: all models that keep their calls
+    there are added up in it.
+    """
+    path = calls.resolve() / FILE
+    with _OPEN_LOCK:
+        found = _OPEN.get(path)
+        if found is None:
+            found = _OPEN[path] = Spending(path)
+        return found

@@ -187,6 +187,23 @@ def test_limits_that_differ_for_one_key_all_hold():
     assert one.limits == Limits(concurrency=2, requests_per_minute=7, tokens_per_minute=10)
 
 
+async def test_a_key_of_which_nobody_says_how_often_is_used_eight_times_at_once():
+    unsaid = limiter_for("openai", "test-limits-d")
+    said = limiter_for("openai", "test-limits-e", Limits(concurrency=20))
+
+    async def hold(limited, go_on):
+        async with limited.slot():
+            await go_on.wait()
+
+    for limited, most in ((unsaid, 8), (said, 20)):
+        go_on = asyncio.Event()
+        tasks = [asyncio.create_task(hold(limited, go_on)) for _ in range(30)]
+        await asyncio.sleep(0.01)
+        assert limited.n_active == most
+        go_on.set()
+        await asyncio.gather(*tasks)
+
+
 def test_callers_in_several_threads_and_loops_share_the_limit():
     limited = Limiter(Limits(concurrency=2))
     active, most, lock = 0, 0, threading.Lock()
