@@ -1,0 +1,1 @@
+"""From raw traffic to a released benchmark, stage by stage."""
