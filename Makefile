@@ -47,7 +47,7 @@ lock: $(VENV)/.dev  ## Resolve the dependencies anew (needs uv).
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --quiet --upgrade \
 		pyproject.toml --extra demo -o locks/demo.txt
 	uv pip compile --universal --generate-hashes --no-header --no-annotate --quiet --upgrade \
-		-c locks/demo.txt pyproject.toml --extra demo --extra models --extra plots --group pyproject.toml:dev -o locks/dev.txt
+		-c locks/demo.txt pyproject.toml --extra demo --extra factory --extra models --extra plots --group pyproject.toml:dev -o locks/dev.txt
 	cd browseruse_bench/agents/browser_use && uv pip compile --universal --python-version 3.11 \
 		--generate-hashes --no-header --no-annotate --quiet --upgrade requirements.in \
 		--override overrides.txt -o requirements.txt
