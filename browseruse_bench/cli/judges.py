@@ -52,13 +52,14 @@ class JudgeOptions:
         from browseruse_bench.eval.findings.judge import FindingsJudge, Mode
         from browseruse_bench.eval.findings.panel import PanelJudge
         from browseruse_bench.models.open import open_model
+        from browseruse_bench.models.spending import Budget
 
         mode = cast("Mode", self.judge_mode.replace("-", "_"))
-        calls = experiments / CALLS
-        names = self.panel or (cast("str", self.judge),)
+        budget = Budget(self.judge_budget_usd, scope=scope, name="--judge-budget-usd")
+        what = "--panel" if self.panel else "--judge"
         models = [
-            open_model(name, calls=calls, budget_usd=self.judge_budget_usd, scope=scope)
-            for name in names
+            open_model(name, calls=experiments / CALLS, budget=budget, what=what)
+            for name in self.panel or (cast("str", self.judge),)
         ]
         judges = [FindingsJudge(model, mode=mode) for model in models]
         return (PanelJudge(judges) if self.panel else judges[0]), models[0]
