@@ -16,7 +16,7 @@ from typing import Any
 
 from browseruse_bench.errors import BenchError, BudgetError, StageError, StoreError, boundary
 from browseruse_bench.factory.context import Context, accounting
-from browseruse_bench.factory.stage import Dropped, Fold, Kept, Stage, Step, checked_reason
+from browseruse_bench.factory.stage import Dropped, Flow, Fold, Kept, Stage, checked_reason
 from browseruse_bench.factory.stage_folder import Drop, Entry, StageFolder, keys_hash
 from browseruse_bench.models.base import PendingError
 from browseruse_bench.records.base import Record
@@ -27,38 +27,15 @@ IN_FLIGHT = 64
 """Units that are worked on at a time. It bounds memory only: what is scarce limits itself."""
 
 
-class Counts(Record):
-    """Where every unit that came in is now."""
-
-    n_in: int
-    kept: int = 0
-    dropped: dict[str, int] = {}
-    """Reason -> units."""
-    failed: int = 0
-    pending: int = 0
-    """Not settled yet: the command was stopped, the budget reached, or a batch is awaited."""
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Refuse counts that do not add up."""
-        parts = self.kept + sum(self.dropped.values()) + self.failed + self.pending
-        if parts != self.n_in:
-            raise ValueError(f"in {self.n_in} != kept + dropped + failed + pending {parts}")
-
-    @property
-    def sentence(self) -> str:
-        """The identity as one line for people."""
-        dropped = sum(self.dropped.values())
-        pending = f" + pending {self.pending}" if self.pending else ""
-        return (
-            f"in {self.n_in} = kept {self.kept} + dropped {dropped} + failed {self.failed}{pending}"
-        )
+Unitwise = Stage[Any, Any] | Fold[Any, Any]
+"""What is journalled unit by unit."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settled:
     """What one call did."""
 
-    counts: Counts
+    flow: Flow
     n_now: int
     """Units that this call settled."""
     usage_now: tuple[Usage, ...]
@@ -168,7 +145,7 @@ def _coverage(wanted: set[str], given: list[str]) -> str:
     return "; ".join(parts)
 
 
-def _outcome(step: Step, entry: Entry) -> Kept[Any] | Dropped:
+def _outcome(step: Unitwise, entry: Entry) -> Kept[Any] | Dropped:
     if entry.status == "dropped":
         return Dropped(entry.reason or "", entry.evidence or {})
     return Kept(step.gives.model_validate(entry.value))
@@ -201,7 +178,7 @@ class _Work:
 
     def __init__(
         self,
-        step: Step,
+        step: Unitwise,
         ctx: Context,
         folder: StageFolder,
         n_owed: int,
@@ -272,7 +249,7 @@ class _Work:
         )
 
 
-def _entry(step: Step, key: str, outcome: Kept[Any] | Dropped, at: str) -> Entry:
+def _entry(step: Unitwise, key: str, outcome: Kept[Any] | Dropped, at: str) -> Entry:
     checked = checked_reason(step, outcome)
     if isinstance(checked, Dropped):
         return Entry(
@@ -341,12 +318,12 @@ async def _writer(folder: StageFolder) -> AsyncGenerator[Callable[[Entry], async
 
 
 def _settled(
-    step: Step, folder: StageFolder, wanted: dict[str, Record], work: _Work, seconds: float
+    step: Unitwise, folder: StageFolder, wanted: dict[str, Record], work: _Work, seconds: float
 ) -> Settled:
-    counts = counts_of(step, folder, wanted)
+    flow = flow_of(step, folder, wanted)
     folder.derive(step.version)
     return Settled(
-        counts=counts,
+        flow=flow,
         n_now=work.n_now,
         usage_now=summed(work.usage),
         seconds=seconds,
@@ -354,7 +331,7 @@ def _settled(
     )
 
 
-def counts_of(step: Step, folder: StageFolder, wanted: Iterable[str]) -> Counts:
+def flow_of(step: Unitwise, folder: StageFolder, wanted: Iterable[str]) -> Flow:
     """Where these units are now, by the journal."""
     keys = set(wanted)
     reasons: Counter[str] = Counter()
@@ -364,7 +341,7 @@ def counts_of(step: Step, folder: StageFolder, wanted: Iterable[str]) -> Counts:
             statuses[entry.status] += 1
             if entry.status == "dropped":
                 reasons[entry.reason or ""] += 1
-    return Counts(
+    return Flow(
         n_in=len(keys),
         kept=statuses["kept"],
         dropped=dict(sorted(reasons.items())),

@@ -2,16 +2,19 @@
 
 A `Stage` settles one unit by itself, and may ask models or start attempts for it. A `Fold`
 decides over a whole set at once: it is deterministic, offline, and asks nobody. Neither knows of
-concurrency, journals, resume, budgets, progress or reports: that is the runner's.
+concurrency, journals, resume, budgets, progress or reports: that is the runner's. A `Source`
+stands at the beginning and reads hundreds of millions of rows.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
+
+from pydantic import Field, model_validator
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.records.base import Record
@@ -41,6 +44,34 @@ class Dropped:
     """One of the stage's `reasons`; reports count by it."""
     evidence: Mapping[str, Any] = field(default_factory=dict[str, Any])
     """What a person can check the reason by, as plain JSON."""
+
+
+class Flow(Record):
+    """Where everything that came into a stage is now."""
+
+    n_in: int = Field(default=0, ge=0)
+    kept: int = Field(default=0, ge=0)
+    dropped: dict[str, int] = {}
+    """Reason -> units."""
+    failed: int = Field(default=0, ge=0)
+    pending: int = Field(default=0, ge=0)
+    """Not settled yet: the command was stopped, the budget reached, or a batch is awaited."""
+
+    @model_validator(mode="after")
+    def _identity(self) -> Self:
+        parts = self.kept + sum(self.dropped.values()) + self.failed + self.pending
+        if parts != self.n_in:
+            raise ValueError(f"in {self.n_in} != kept + dropped + failed + pending {parts}")
+        return self
+
+    @property
+    def sentence(self) -> str:
+        """The identity as one line for people."""
+        dropped = sum(self.dropped.values())
+        pending = f" + pending {self.pending}" if self.pending else ""
+        return (
+            f"in {self.n_in} = kept {self.kept} + dropped {dropped} + failed {self.failed}{pending}"
+        )
 
 
 class _Step(ABC):
@@ -90,10 +121,38 @@ class Fold(_Step, Generic[In, Out]):
         """
 
 
-Step = Stage[Any, Any] | Fold[Any, Any]
+class Source(_Step, Generic[Out]):
+    """The first step: it reads what comes from outside, at a size that no journal of units
+    holds, and keeps its own books in its folder.
+    """
+
+    gives: type[Out]
+
+    @abstractmethod
+    async def run(self, ctx: Context, on_progress: Callable[[str], None]) -> Flow:
+        """Everything that came in is kept, dropped or counted; stopped at any moment, the next
+        call goes on.
+        """
+
+    @abstractmethod
+    def flow(self, folder: Path) -> Flow:
+        """What the last call came to; zeros before the first."""
+
+    @abstractmethod
+    def kept(self, folder: Path) -> Iterator[Out]:
+        """What goes on, one at a time in memory, in an order that is always the same."""
+
+    @abstractmethod
+    def find(self, folder: Path, key: str) -> Mapping[str, Any] | None:
+        """Everything that is known of a unit, kept or dropped; None: it is not here."""
 
 
-def checked_reason(step: Step, outcome: Kept[Any] | Dropped) -> Kept[Any] | Dropped:
+Step = Source[Any] | Stage[Any, Any] | Fold[Any, Any]
+
+
+def checked_reason(
+    step: Stage[Any, Any] | Fold[Any, Any], outcome: Kept[Any] | Dropped
+) -> Kept[Any] | Dropped:
     """The outcome.
 
     Raises:

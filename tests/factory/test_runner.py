@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from browseruse_bench.errors import BudgetError, ConfigError, DataError, StageError, StoreError
-from browseruse_bench.factory.runner import Counts, run_fold, run_stage
-from browseruse_bench.factory.stage import Dropped, Kept
+from browseruse_bench.factory.runner import run_fold, run_stage
+from browseruse_bench.factory.stage import Dropped, Flow, Kept
 from browseruse_bench.factory.stage_folder import StageFolder
 from browseruse_bench.models.base import OutageError, PendingError
 from browseruse_bench.records.trace import Usage
@@ -37,7 +37,7 @@ def lines(path):
 
 def test_every_unit_that_came_in_is_somewhere(folder):
     done = run(Halve(broken=frozenset({4})), numbers(*range(11)), folder)
-    assert done.counts == Counts(n_in=11, kept=3, dropped={"five": 3, "odd": 4}, failed=1)
+    assert done.flow == Flow(n_in=11, kept=3, dropped={"five": 3, "odd": 4}, failed=1)
     assert done.n_now == 11
     assert [line["value"]["n"] for line in lines(folder.path / "kept.jsonl")] == [1, 3, 4]
     dropped = {line["unit"]: line for line in lines(folder.path / "dropped.jsonl")}
@@ -46,7 +46,7 @@ def test_every_unit_that_came_in_is_somewhere(folder):
 
 def test_counts_that_do_not_add_up_cannot_be_made():
     with pytest.raises(ValueError, match="in 3"):
-        Counts(n_in=3, kept=1, dropped={"odd": 1})
+        Flow(n_in=3, kept=1, dropped={"odd": 1})
 
 
 def test_what_settled_is_final_and_what_failed_is_owed_again(folder):
@@ -54,14 +54,14 @@ def test_what_settled_is_final_and_what_failed_is_owed_again(folder):
     again = Halve(broken=frozenset({6}))
     done = run(again, numbers(*range(10)), folder)
     assert sorted(again.seen) == [4, 6, 8, 9]
-    assert (done.counts.failed, done.counts.n_in) == (1, 10)
+    assert (done.flow.failed, done.flow.n_in) == (1, 10)
     failed = [line for line in lines(folder.journal_path) if line["status"] == "failed"]
     assert "ValueError: no luck" in failed[-1]["error"]
 
 
 def test_a_unit_that_comes_in_twice_is_one_unit(folder):
     done = run(Halve(), numbers(2, 2, 4), folder)
-    assert (done.counts.n_in, done.n_now) == (2, 2)
+    assert (done.flow.n_in, done.n_now) == (2, 2)
 
 
 def test_a_higher_version_settles_every_unit_again_and_keeps_what_was(folder):
@@ -112,8 +112,8 @@ def test_a_reached_budget_ends_the_stage_and_leaves_the_rest_pending(folder):
 
     done = run(Asks(), numbers(*range(6)), folder, context(folder.path, answer), in_flight=1)
     assert done.over_budget == "5 USD are spent"
-    assert (done.counts.kept, done.counts.pending) == (3, 3)
-    assert run(Asks(), numbers(*range(6)), folder).counts.kept == 6
+    assert (done.flow.kept, done.flow.pending) == (3, 3)
+    assert run(Asks(), numbers(*range(6)), folder).flow.kept == 6
 
 
 def test_what_waits_in_a_batch_is_pending_and_not_failed(folder):
@@ -123,7 +123,7 @@ def test_what_waits_in_a_batch_is_pending_and_not_failed(folder):
         return text
 
     done = run(Asks(), numbers(*range(6)), folder, context(folder.path, answer))
-    assert (done.counts.kept, done.counts.pending, done.counts.failed) == (5, 1, 0)
+    assert (done.flow.kept, done.flow.pending, done.flow.failed) == (5, 1, 0)
 
 
 def test_what_a_unit_cost_stands_in_its_line_also_where_it_failed(folder):
@@ -143,7 +143,7 @@ def test_a_reason_that_a_stage_does_not_declare_is_its_fault(folder):
     stage = Halve()
     stage.reasons = frozenset({"five"})
     done = run(stage, numbers(1, 5), folder)
-    assert (done.counts.failed, done.counts.dropped) == (1, {"five": 1})
+    assert (done.flow.failed, done.flow.dropped) == (1, {"five": 1})
 
 
 def test_nothing_further_starts_once_it_is_stopped(folder):
@@ -164,7 +164,7 @@ def test_nothing_further_starts_once_it_is_stopped(folder):
 
     done = asyncio.run(stopped())
     assert 10 <= done.n_now <= 14
-    assert done.counts.pending == 100 - done.n_now
+    assert done.flow.pending == 100 - done.n_now
 
 
 def test_many_units_are_settled_at_a_time(folder):
@@ -192,7 +192,7 @@ def test_a_full_disk_is_said_and_nothing_is_half_written(folder, monkeypatch):
     with pytest.raises((StoreError, OSError), match="No space left"):
         run(stage, numbers(*range(5)), folder)
     monkeypatch.undo()
-    assert run(stage, numbers(*range(5)), folder).counts.pending == 0
+    assert run(stage, numbers(*range(5)), folder).flow.pending == 0
 
 
 @given(cut=st.integers(0, 2000))
@@ -202,7 +202,7 @@ def test_a_journal_that_is_cut_anywhere_resumes_to_the_same_result(tmp_path_fact
     before = [(folder.path / name).read_bytes() for name in ("kept.jsonl", "dropped.jsonl")]
     text = folder.journal_path.read_bytes()
     folder.journal_path.write_bytes(text[: min(cut, len(text))])
-    assert run(Halve(), numbers(*range(12)), folder).counts == whole.counts
+    assert run(Halve(), numbers(*range(12)), folder).flow == whole.flow
     after = [(folder.path / name).read_bytes() for name in ("kept.jsonl", "dropped.jsonl")]
     assert after == before
 
@@ -226,7 +226,7 @@ def fold(units, folder, step=None):
 
 
 def test_a_fold_decides_over_all_units_and_earlier_outcomes_stand(folder):
-    assert fold(numbers(13, 15, 27), folder).counts == Counts(n_in=3, kept=2, dropped={"later": 1})
+    assert fold(numbers(13, 15, 27), folder).flow == Flow(n_in=3, kept=2, dropped={"later": 1})
     done = fold(numbers(11, 13, 15, 27, 31), folder)
     assert done.n_now == 2
     kept = [line["value"]["n"] for line in lines(folder.path / "kept.jsonl")]
@@ -274,7 +274,7 @@ folder = StageFolder(root / "pays")
 folder.claim(Pays(), None)
 done = asyncio.run(run_stage(
     Pays(), numbers(*range(4000)), folder, context(root), source="test", in_flight=4))
-print(done.counts.sentence)
+print(done.flow.sentence)
 """
 
 

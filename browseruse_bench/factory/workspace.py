@@ -1,0 +1,153 @@
+"""A workspace of the factory: one folder, in which nothing restricted leaves its part.
+
+    workspace.toml     name, corpus, models and their roles, thresholds, budget
+    restricted/        may hold personal data; mode 0700; nothing here reaches a release
+    clean/             everything after the rewrite
+    releases/<Name>/   benchmark folders
+
+What is wrong in workspace.toml is said all at once.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import Field, ValidationError
+
+from browseruse_bench.errors import ConfigError
+from browseruse_bench.factory.stage import Zone
+from browseruse_bench.factory.stage_folder import StageFolder
+from browseruse_bench.models.config import NamedModel
+from browseruse_bench.records.base import Record
+from browseruse_bench.store.files import write_atomic
+
+CONFIG = "workspace.toml"
+CALLS = "calls"
+
+
+class Corpus(Record):
+    """[corpus]: where submissions come from, and which of them may be used."""
+
+    paths: tuple[str, ...] = ()
+    """Parquet or JSON-lines files, or folders of them, relative to the workspace."""
+    columns: dict[str, str] = {}
+    """What is meant (text, time, source, tag, count) -> the column that holds it."""
+    permitted_tags: tuple[str, ...] = ()
+    """Data-use tags that may be used. None is permitted unless it is named here."""
+    benchmarks: tuple[str, ...] = ()
+    """Folders or files of public benchmarks whose texts must not be in the corpus."""
+
+
+class Fleet(Record):
+    """[fleet]: who attempts each task."""
+
+    configs: tuple[dict[str, str], ...] = ()
+    attempts: int = Field(default=2, ge=1)
+
+
+class Screen(Record):
+    """[screen]: the sequential test of feasibility and difficulty."""
+
+    max_runs: int = Field(default=8, ge=1)
+    easy_at: float = Field(default=0.9, gt=0, le=1)
+    fp: float = Field(default=0.05, ge=0, lt=0.5)
+    """Chance that the grader passes what did not pass."""
+    fn: float = Field(default=0.1, ge=0, lt=0.5)
+
+
+class Stability(Record):
+    """[stability]: how often a frozen trace is graded again, and what is too much."""
+
+    samples: int = Field(default=5, ge=2)
+    threshold: float = Field(default=0.05, gt=0, lt=1)
+    rounds: int = Field(default=3, ge=0, le=3)
+
+
+class BudgetLimits(Record):
+    """[budget]."""
+
+    usd: float | None = Field(default=None, gt=0)
+    """What all stages together may cost; None: no limit."""
+
+
+class WorkspaceConfig(Record):
+    """workspace.toml."""
+
+    name: str = Field(min_length=1, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    seed: int = 0
+    corpus: Corpus = Corpus()
+    models: dict[str, NamedModel] = {}
+    roles: dict[str, str] = {}
+    """labeller, proposer, reference, escalation, judge, writer, persona, restyler -> a model."""
+    resources: dict[str, int] = {}
+    """Name of what is scarce (browser, a host) -> places."""
+    fleet: Fleet = Fleet()
+    screen: Screen = Screen()
+    stability: Stability = Stability()
+    budget: BudgetLimits = BudgetLimits()
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A workspace folder with its configuration."""
+
+    path: Path
+    config: WorkspaceConfig
+
+    @classmethod
+    def open(cls, path: Path) -> Workspace:
+        """Read a workspace.
+
+        Raises:
+            ConfigError: it is none, or workspace.toml is wrong; all that is wrong is said.
+        """
+        file = path / CONFIG
+        if not file.is_file():
+            raise ConfigError(f"{path}: no {CONFIG}; `bubench factory init {path}` makes one")
+        try:
+            content = tomllib.loads(file.read_text(encoding="utf-8"))
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file}: not TOML: {error}") from error
+        try:
+            config = WorkspaceConfig.model_validate(content)
+        except ValidationError as error:
+            problems = [
+                f"{file}: {'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+                for problem in error.errors()
+            ]
+            raise ConfigError("\n".join(problems)) from error
+        return cls(path, config)
+
+    def zone(self, zone: Zone) -> Path:
+        """restricted/ or clean/, made if it is not there; restricted/ only for its owner."""
+        path = self.path / zone
+        path.mkdir(mode=0o700 if zone == "restricted" else 0o755, parents=True, exist_ok=True)
+        if zone == "restricted":
+            path.chmod(0o700)
+        return path
+
+    def stage(self, name: str, zone: Zone) -> StageFolder:
+        """The folder of a stage."""
+        return StageFolder(self.zone(zone) / name)
+
+    def calls(self, zone: Zone) -> Path:
+        """The ledger of a zone's calls."""
+        return self.zone(zone) / CALLS
+
+
+def create(path: Path, template: str) -> Path:
+    """Make a workspace with this workspace.toml.
+
+    Raises:
+        ConfigError: there is one already; nothing is changed.
+    """
+    file = path / CONFIG
+    if file.exists():
+        raise ConfigError(f"{file}: there is a workspace already; nothing was changed")
+    write_atomic(file, template)
+    workspace = Workspace.open(path)
+    workspace.zone("restricted")
+    workspace.zone("clean")
+    return file

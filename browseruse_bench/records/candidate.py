@@ -1,0 +1,34 @@
+"""A candidate: a distinct task of the traffic on its way to become a task of a benchmark."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from browseruse_bench.records.base import Record, content_key
+
+
+class Candidate(Record):
+    """A task's text, and where it comes from. Its key is its text: whoever rewrites it makes
+    another unit of work; `origin` stays what it was when it came out of the filter.
+    """
+
+    text: str = Field(min_length=1)
+    origin: str
+    """Key of the candidate as the filter gave it: the same through all stages."""
+    count: int = Field(default=1, ge=1)
+    """Submissions that were combined to it."""
+    first_seen: str | None = None
+    """Time of the first and of the last of them, ISO 8601; None: the corpus has no times."""
+    last_seen: str | None = None
+    country: str | None = Field(default=None, pattern=r"^[A-Z]{2}$")
+    """Where the task is at home (ISO 3166), once a persona was adapted to it."""
+
+    @property
+    def key(self) -> str:
+        """Identity of the work: the text alone."""
+        return content_key([self.text])
+
+
+def new_candidate(text: str, **more: object) -> Candidate:
+    """A candidate whose origin is itself."""
+    return Candidate.model_validate({"text": text, "origin": content_key([text]), **more})
