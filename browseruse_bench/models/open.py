@@ -14,6 +14,7 @@ from pathlib import Path
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.models import MODELS
 from browseruse_bench.models.base import Model
+from browseruse_bench.models.config import CONFIG
 from browseruse_bench.models.ledger import Ledger, LedgerModel
 from browseruse_bench.models.limits import Limiter, Limits, limiter_for
 from browseruse_bench.models.prices import Counted, cost
@@ -32,6 +33,7 @@ def open_model(
     restricted_calls: Path | None = None,
     keep_requests: bool = False,
     what: str = "--model",
+    config: str = CONFIG,
 ) -> Model:
     """The model that `text` means, behind its ledger and its budget.
 
@@ -40,11 +42,12 @@ def open_model(
         calls: folder of the ledger; None: nothing is kept, and equal requests are paid again.
         budget: what it may cost; several models may share it. Unless it has a place of its own
             it is written beside the calls, so that it goes on where earlier commands ended.
-        cwd: the folder of bubench.toml and .env; default the current one.
+        cwd: the folder of the configuration and .env; default the current one.
         restricted_calls: folder of the calls that may hold personal data, mode 0700; None:
             restricted requests are refused.
         keep_requests: keep the messages of requests beside their digest.
         what: the flag or place that `text` comes from, for messages.
+        config: name of the file in `cwd` whose [models] may be meant.
 
     Raises:
         ConfigError: the form is wrong, a key is missing, a replay has nothing to replay.
@@ -66,7 +69,7 @@ def open_model(
             spending=budget.spending,
             scope=scope,
         )
-    asked = paid_model(model_spec(text, what=what, cwd=cwd), budget)
+    asked = paid_model(model_spec(text, what=what, cwd=cwd, config=config), budget)
     if ledger is None:
         return asked
     return LedgerModel(asked, ledger, restricted=restricted, spending=budget.spending, scope=scope)

@@ -152,19 +152,22 @@ def parse_model(text: str | None, agent: str, *, cwd: Path | None = None) -> Mod
     return _Parser(config, folder, "--model").parse(text, _steps)
 
 
-def model_spec(text: str, *, what: str = "--model", cwd: Path | None = None) -> ModelSpec:
+def model_spec(
+    text: str, *, what: str = "--model", cwd: Path | None = None, config: str = CONFIG
+) -> ModelSpec:
     """The model that `text` means in any other role: a judge, a writer, a labeller.
 
     Args:
         text: as it was typed, or stands in a configuration.
         what: the flag or place that it comes from, for messages.
-        cwd: the folder of bubench.toml and .env; default the current one.
+        cwd: the folder of the configuration and .env; default the current one.
+        config: name of the file whose [models] may be meant.
 
     Raises:
         ConfigError: the form is wrong, or its key is missing; says which.
     """
     folder = cwd or Path.cwd()
-    parser = _Parser(read_config(folder / CONFIG), folder, what, MODELS.names())
+    parser = _Parser(read_config(folder / config), folder, what, MODELS.names())
     return parser.parse(text, _answers)
 
 

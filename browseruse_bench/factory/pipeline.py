@@ -1,0 +1,255 @@
+"""The stages in their order: what one keeps is what the next one takes.
+
+    filter ► suitability ► persona ► restyle ► screen ► fleet ► rubric ► stability ► select ► release
+
+Whatever was settled stays settled: new files of the corpus flow through all stages, and nothing
+old is done again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from browseruse_bench.errors import ConfigError
+from browseruse_bench.factory.context import Context, Resources
+from browseruse_bench.factory.runner import Progress, Settled, flow_of, run_fold, run_stage
+from browseruse_bench.factory.stage import Flow, Fold, Source, Step
+from browseruse_bench.factory.stage_folder import Entry, StageFolder
+from browseruse_bench.factory.workspace import CONFIG, Workspace
+from browseruse_bench.models.base import Model
+from browseruse_bench.models.open import open_model
+from browseruse_bench.models.spending import Budget
+from browseruse_bench.records.base import Record
+from browseruse_bench.registry import unknown_name
+
+
+def utc_now() -> str:
+    """The time now, ISO 8601 in UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+_SHORTEST_KEY = 8
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """What one stage did with a unit."""
+
+    stage: str
+    entry: Entry | None
+    """None: the stage is a source."""
+    known: Mapping[str, Any]
+    """What the source knows of it."""
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """Steps in order, over one workspace."""
+
+    workspace: Workspace
+    steps: tuple[Step, ...]
+    commit: str | None = None
+    clock: Callable[[], str] = utc_now
+
+    def step(self, name: str) -> Step:
+        """The step of a name.
+
+        Raises:
+            ConfigError: there is none; the nearest is named.
+        """
+        for step in self.steps:
+            if step.name == name:
+                return step
+        raise ConfigError(unknown_name("stage", name, tuple(step.name for step in self.steps)))
+
+    def chosen(self, names: Sequence[str], until: str | None) -> tuple[Step, ...]:
+        """The named steps in their order, or all up to one.
+
+        Raises:
+            ConfigError: a name is unknown, or both are given.
+        """
+        if names and until is not None:
+            raise ConfigError("name stages, or the last one with --until, not both")
+        wanted = {self.step(name).name for name in names}
+        if wanted:
+            return tuple(step for step in self.steps if step.name in wanted)
+        if until is None:
+            return self.steps
+        last = self.steps.index(self.step(until))
+        return self.steps[: last + 1]
+
+    def folder(self, step: Step) -> StageFolder:
+        """The folder of a step."""
+        return self.workspace.stage(step.name, step.zone)
+
+    def before(self, step: Step) -> Step | None:
+        """The step whose kept units this one takes; None: it is the first."""
+        index = self.steps.index(step)
+        return self.steps[index - 1] if index else None
+
+    def kept(self, step: Step) -> Iterator[Record]:
+        """What a step keeps, as records, in an order that is always the same."""
+        folder = self.folder(step)
+        if isinstance(step, Source):
+            yield from step.kept(folder.path)
+            return
+        for entry in folder.entries(step.version):
+            if entry.status == "kept":
+                yield step.gives.model_validate(entry.value)
+
+    def units(self, step: Step) -> Iterator[Record]:
+        """What a step takes: all that the step before it keeps.
+
+        Raises:
+            ConfigError: the step before it never ran.
+        """
+        before = self.before(step)
+        if before is None:
+            return
+        if not self.folder(before).path.exists():
+            raise ConfigError(
+                f"stage {step.name} takes what {before.name} keeps, and that never ran here; "
+                f"`bubench factory run --until {step.name}` runs both"
+            )
+        yield from self.kept(before)
+
+    def flow(self, step: Step) -> Flow:
+        """Where everything that came into a step is now; zeros where nothing did."""
+        folder = self.folder(step)
+        if isinstance(step, Source):
+            return step.flow(folder.path)
+        before = self.before(step)
+        if before is None or not self.folder(before).path.exists():
+            return Flow()
+        return flow_of(step, folder, (unit.key for unit in self.kept(before)))
+
+    async def run(
+        self,
+        step: Step,
+        *,
+        on_settled: Callable[[Progress], None],
+        on_progress: Callable[[str], None],
+        stop: asyncio.Event,
+        restart: bool = False,
+    ) -> Settled:
+        """Run one step over everything that came in.
+
+        Args:
+            step: one of `steps`.
+            on_settled: told of each unit of a stage.
+            on_progress: told in words of what a source does.
+            stop: when set, nothing further starts.
+            restart: set aside what is there, and begin anew.
+
+        Raises:
+            ConfigError: its configuration changed, or the step before it never ran.
+        """
+        folder = self.folder(step)
+        if restart:
+            folder.set_aside()
+        folder.claim(step, self.commit)
+        ctx = self.context(step)
+        if isinstance(step, Source):
+            flow = await step.run(ctx, on_progress)
+            return Settled(flow=flow, n_now=flow.n_in, usage_now=(), seconds=0)
+        before = self.before(step)
+        assert before is not None
+        units = self.units(step)
+        if isinstance(step, Fold):
+            return await run_fold(step, units, folder, ctx, source=before.name)
+        return await run_stage(
+            step, units, folder, ctx, source=before.name, on_settled=on_settled, stop=stop
+        )
+
+    def context(self, step: Step) -> Context:
+        """What a step is handed: models under the ledger of its zone and the common budget."""
+        workspace = self.workspace
+        config = workspace.config
+        budget = Budget(config.budget.usd, name=f"{CONFIG}: [budget] usd")
+        opened: dict[str, Model] = {}
+
+        def open_role(role: str) -> Model:
+            if role not in opened:
+                opened[role] = open_model(
+                    config.roles[role],
+                    calls=workspace.calls("clean"),
+                    restricted_calls=workspace.calls("restricted"),
+                    budget=budget,
+                    cwd=workspace.path,
+                    config=CONFIG,
+                    what=f"{CONFIG}: [roles] {role}",
+                )
+            return opened[role]
+
+        return Context(
+            workspace=workspace.path,
+            folder=self.folder(step).path,
+            open_model=open_role,
+            clock=self.clock,
+            seed=config.seed,
+            resources=Resources(config.resources),
+        )
+
+    def history(self, key: str) -> list[Chapter]:
+        """Everything that happened to a unit, stage by stage, also under its other keys.
+
+        Args:
+            key: of the unit in any stage, or 8 characters or more of its beginning.
+
+        Raises:
+            ConfigError: it is too short, or fits no unit.
+        """
+        if len(key) < _SHORTEST_KEY:
+            raise ConfigError(f"'{key}': give {_SHORTEST_KEY} characters or more of a unit's key")
+        for index, step in enumerate(self.steps):
+            found = self._find(step, lambda entry: _fits(entry, key))
+            if found is not None:
+                return [*self._earlier(index, found), found, *self._later(index, found)]
+            if isinstance(step, Source):
+                known = step.find(self.folder(step).path, key)
+                if known is not None:
+                    first = Chapter(step.name, None, known)
+                    return [first, *self._later(index, first)]
+        raise ConfigError(f"no unit '{key}' in any stage of {self.workspace.path}")
+
+    def _earlier(self, index: int, chapter: Chapter) -> list[Chapter]:
+        chapters: list[Chapter] = []
+        unit = chapter.entry.unit if chapter.entry else ""
+        for step in reversed(self.steps[:index]):
+            if isinstance(step, Source):
+                known = step.find(self.folder(step).path, unit)
+                chapters += [] if known is None else [Chapter(step.name, None, known)]
+                break
+            found = self._find(step, lambda entry, unit=unit: entry.out == unit)
+            if found is None or found.entry is None:
+                break
+            chapters.append(found)
+            unit = found.entry.unit
+        return chapters[::-1]
+
+    def _later(self, index: int, chapter: Chapter) -> list[Chapter]:
+        chapters: list[Chapter] = []
+        out = chapter.entry.out if chapter.entry else str(chapter.known.get("key", ""))
+        for step in self.steps[index + 1 :]:
+            found = self._find(step, lambda entry, out=out: entry.unit == out)
+            if found is None or found.entry is None:
+                break
+            chapters.append(found)
+            out = found.entry.out
+        return chapters
+
+    def _find(self, step: Step, fits: Callable[[Entry], bool]) -> Chapter | None:
+        if isinstance(step, Source):
+            return None
+        for entry in self.folder(step).entries(step.version):
+            if fits(entry):
+                return Chapter(step.name, entry, {})
+        return None
+
+
+def _fits(entry: Entry, key: str) -> bool:
+    return entry.unit.startswith(key) or (entry.out or "").startswith(key)
