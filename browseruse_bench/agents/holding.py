@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, cast
@@ -18,7 +18,8 @@ from urllib.parse import urlsplit
 from browseruse_bench.agents.base import Workspace
 from browseruse_bench.browsers.base import Session
 from browseruse_bench.browsers.guard.addresses import literal
-from browseruse_bench.browsers.guard.confinement import PACKAGE, Report
+from browseruse_bench.browsers.guard.confinement import PACKAGE, Confinement, Report
+from browseruse_bench.browsers.guard.network import led_outwards
 from browseruse_bench.browsers.guard.proxy import guard_proxy
 from browseruse_bench.errors import AgentError, BrowserError
 
@@ -45,12 +46,13 @@ class Held:
     argv: Sequence[str]
     env: Mapping[str, str]
     session: Session
+    """Its session, with the addresses by which the worker reaches the browser."""
     report: Report | None = None
 
     @property
     def pass_fds(self) -> tuple[int, ...]:
         """The descriptors that the process needs."""
-        return (self.report.descriptor,) if self.report else ()
+        return self.report.pass_fds if self.report else ()
 
     @contextmanager
     def handing_over(self) -> Generator[None]:
@@ -83,35 +85,53 @@ async def held(worker: Worker, session: Session, workspace: Workspace) -> AsyncG
         yield Held(argv=worker.argv, env=worker.env, session=session)
         return
     endpoints = _endpoints(worker.told)
-    argv = [shutil.which(worker.argv[0]) or worker.argv[0], *worker.argv[1:]]
-    local = [port for host, port in endpoints if _is_loopback(host)]
+    local = [(host, port) for host, port in endpoints if _is_loopback(host)]
     reach = replace(base.reach, public=True, endpoints=frozenset(endpoints))
-    async with guard_proxy(reach, session.watch, "worker") as proxy:
+    async with AsyncExitStack() as stack:
+        listener = None
+        if base.network is not None:
+            await stack.enter_async_context(led_outwards(base.network, local))
+            listener = await base.network.listen(("127.0.0.1", 0))
+        proxied = guard_proxy(reach, session.watch, "worker", listener)
+        proxy = await stack.enter_async_context(proxied)
+        argv = [shutil.which(worker.argv[0]) or worker.argv[0], *worker.argv[1:]]
         downloads = [] if workspace.downloads is None else [workspace.downloads]
         confinement = base.allowing(
             readable=[
                 *_needs(argv), *worker.readable, workspace.attachments, *downloads
             ],
             writable=(workspace.scratch, workspace.files, workspace.native),
-            ports=(proxy.port, *local),
+            ports=(proxy.port, *(port for _, port in local)),
         )  # fmt: skip
         report = Report()
-        way = f"http://127.0.0.1:{proxy.port}"
-        names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
-        proxies = {name: way for upper in names for name in (upper, upper.lower())}
+        stack.callback(report.close)
         yield Held(
             argv=report.command(confinement, argv),
-            env={
-                **worker.env,
-                **proxies,
-                "NO_PROXY": _DIRECT,
-                "no_proxy": _DIRECT,
-                # The user's own home is not readable.
-                "HOME": str(workspace.scratch),
-            },
-            session=session,
+            env=_environment(worker, workspace, proxy.port),
+            session=_inside(session, base),
             report=report,
         )
+
+
+def _environment(worker: Worker, workspace: Workspace, port: int) -> dict[str, str]:
+    way = f"http://127.0.0.1:{port}"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    return {
+        **worker.env,
+        **{name: way for upper in names for name in (upper, upper.lower())},
+        "NO_PROXY": _DIRECT,
+        "no_proxy": _DIRECT,
+        # The user's own home is not readable.
+        "HOME": str(workspace.scratch),
+    }
+
+
+def _inside(session: Session, base: Confinement) -> Session:
+    """The session as its worker sees it: enclosed, its browser is at another address."""
+    if base.devtools is None:
+        return session
+    http_url = f"http://{base.devtools.partition('/')[0]}"
+    return replace(session, ws_url=f"ws://{base.devtools}", http_url=http_url)
 
 
 def _endpoints(told: Mapping[str, Any]) -> list[tuple[str, int]]:

@@ -87,7 +87,7 @@ class WorkerAgent(Agent):
             with log.open("wb") as stderr:
                 owned = await self._spawn(start, workspace, stderr)
             talk = _Talk(owned, sink, workspace)
-            order = _order(self, view, session, limits, workspace)
+            order = _order(self, view, start.session, limits, workspace)
             try:
                 await start.settle()
                 return await _within_memory(talk.attempt(order), owned, limits.memory_gb)

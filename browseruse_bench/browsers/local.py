@@ -13,8 +13,8 @@ import re
 import tempfile
 import uuid
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +28,10 @@ from browseruse_bench.browsers.guard.confinement import (
     Report,
     has_user_namespaces,
 )
-from browseruse_bench.browsers.guard.levels import choose
+from browseruse_bench.browsers.guard.levels import choose, policy
 from browseruse_bench.browsers.guard.levels import flags as guard_flags
-from browseruse_bench.browsers.guard.proxy import Reach, Web, guard_proxy
+from browseruse_bench.browsers.guard.network import PROXY, Network, led_inwards
+from browseruse_bench.browsers.guard.proxy import GuardProxy, Reach, Web
 from browseruse_bench.browsers.guard.watch import Watch, refuse_files, watch_pages
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.browsers.pages import page_size
@@ -67,6 +68,7 @@ FLAGS = (
     "--use-mock-keychain",
 )
 _START_S = 30.0
+_LET_GO_S = 2.0
 _PORT_FILE = re.compile(r"(\d+)\n(/devtools/browser/[0-9a-f-]{36})\s*")
 _HOST = re.compile(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?")
 # A socket's path is limited to 104 bytes (macOS) or 108 (Linux), and Chromium dies when its
@@ -91,15 +93,21 @@ class _Held:
     ways_out: tuple[str, ...]
     """The flags that say where the browser's traffic goes."""
     bird: Canary | None = None
+    proxy: GuardProxy | None = None
     browser: Confinement | None = None
     worker: Confinement | None = None
+
+    @property
+    def network(self) -> Network | None:
+        """The network that the browser is enclosed in."""
+        return None if self.browser is None else self.browser.network
 
     def for_worker(self, address: str) -> Confinement | None:
         """What a worker is held to that talks to the browser at host:port/path."""
         if self.worker is None:
             return None
-        port = int(address.partition("/")[0].rpartition(":")[2])
-        return self.worker.allowing(ports=(port,))
+        worker = self.worker.allowing(ports=(_port(address),))
+        return worker if worker.network is None else replace(worker, devtools=address)
 
 
 class LocalChromium(Backend):
@@ -147,6 +155,11 @@ class LocalChromium(Backend):
         flags = (*FLAGS, *held.ways_out, *self._own_flags(profile, guard))
         owned = await _spawn((str(program), *flags, "about:blank"), request, held, stack)
         address = await _listening(owned, profile, request.work / "stderr.log")
+        confinement = held.for_worker(address)
+        if held.network is not None:
+            inside = led_inwards(held.network, ("127.0.0.1", _port(address)))
+            port = await stack.enter_async_context(inside)
+            address = f"127.0.0.1:{port}/{address.partition('/')[2]}"
         ws_url = f"ws://{address}"
         self._running[ws_url] = owned
         stack.callback(self._running.pop, ws_url)
@@ -165,7 +178,7 @@ class LocalChromium(Backend):
             browser=BrowserId(kind=self.name, version=version.partition("/")[2], viewport=viewport),
             guard=guard,
             watch=held.watch,
-            confinement=held.for_worker(address),
+            confinement=confinement,
             ws_url=ws_url,
             http_url=f"http://{address.partition('/')[0]}",
             target_id=target_id,
@@ -185,17 +198,27 @@ class LocalChromium(Backend):
         aviary = stack.enter_context(owned_folder(request.owner))
         bird = await stack.enter_async_context(canary(aviary))
         reach = Reach(hosts=request.hosts, public=not request.fence, web=self._web)
-        proxy = await stack.enter_async_context(guard_proxy(reach, watch, "browser"))
-        ways = guard_flags(proxy.port)
-        if guard.level != "confined":
-            return _Held(watch=watch, ways_out=ways, bird=bird)
-        base = Confinement(bird=bird, reach=reach, hidden=(*request.hidden, *KEYS))
+        proxy = GuardProxy(reach, watch, "browser")
+        stack.push_async_callback(proxy.close)
+        # Enclosed, it listens where the browser is, and so not before it is there.
+        network = Network() if guard.level == "layered" else None
+        if network is None:
+            await proxy.start()
+        host, port = PROXY if network else ("127.0.0.1", proxy.port)
+        held = _Held(watch=watch, ways_out=guard_flags(port, host), bird=bird, proxy=proxy)
+        if guard.level == "flags":
+            return held
+        hidden = (*request.hidden, *KEYS)
+        base = Confinement(bird=bird, reach=reach, hidden=hidden, network=network)
         browser = base.allowing(
             readable=(program.resolve().parent, *request.readable),
             writable=(request.work, request.downloads),
-            ports=(proxy.port,),
+            ports=(port,),
         )
-        return _Held(watch=watch, ways_out=ways, bird=bird, worker=base, browser=browser)
+        if network is not None:
+            browser = replace(browser, policy=policy(port))
+            stack.callback(network.close)
+        return replace(held, worker=base, browser=browser)
 
     async def _hold(self, cdp: CDP, target_id: str, held: _Held) -> None:
         """What is held over the browser's own socket, and the canaries that prove it."""
@@ -273,6 +296,7 @@ async def _spawn(
     report = None
     if held.browser is not None:
         report = Report()
+        stack.callback(report.close)
         confinement = held.browser.allowing(writable=(temporary,))
         argv = tuple(report.command(confinement, argv))
     commands, to_browser = os.pipe()
@@ -290,7 +314,7 @@ async def _spawn(
                 cwd=request.work,
                 stdout=asyncio.subprocess.DEVNULL,
                 stderr=stderr,
-                pass_fds=(commands, answers, *((report.descriptor,) if report else ())),
+                pass_fds=(commands, answers, *(report.pass_fds if report else ())),
                 removes=(temporary, request.work),
             )
     except BaseException:
@@ -302,8 +326,23 @@ async def _spawn(
         os.close(answers)
     stack.push_async_callback(end, owned)
     if report is not None:
+        stack.push_async_callback(_let_go, report, owned)
         await report.settle(held.watch, "browser")
+    if held.network is not None and held.proxy is not None:
+        await held.proxy.start(await held.network.listen(PROXY))
     return owned
+
+
+async def _let_go(report: Report, owned: Owned) -> None:
+    """Let an enclosed browser end by itself, which is faster than to look for what is left."""
+    if report.close():
+        with suppress(TimeoutError):
+            await asyncio.wait_for(owned.process.wait(), _LET_GO_S)
+
+
+def _port(address: str) -> int:
+    """The port of host:port/path."""
+    return int(address.partition("/")[0].rpartition(":")[2])
 
 
 def _temporary(work: Path) -> Path:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import tempfile
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +18,17 @@ from browseruse_bench.browsers.cdp import CDP
 from browseruse_bench.browsers.guard.watch import Watch
 
 PATIENCE_S = 30.0
+_PORTS_TRIED = 20
 
 
 @dataclass(kw_only=True)
 class Canary:
-    """A readable file and a listening port of this machine."""
+    """A readable file and a port of this machine that hears TCP and UDP."""
 
     file: Path
     port: int
     n_touched: int = 0
-    """How often somebody connected to the port."""
+    """How often somebody connected to the port, or sent a datagram there."""
 
 
 @asynccontextmanager
@@ -43,14 +46,43 @@ async def canary(folder: Path | None = None) -> AsyncGenerator[Canary]:
         writer.close()
 
     try:
-        server = await asyncio.start_server(touched, "127.0.0.1", 0)
-        bird.port = server.sockets[0].getsockname()[1]
-        try:
+        async with AsyncExitStack() as stack:
+            stream, datagrams = _pair_of_sockets()
+            bird.port = stream.getsockname()[1]
+            server = await asyncio.start_server(touched, sock=stream)
+            stack.callback(server.close)
+            hears = partial(_Hears, bird)
+            loop = asyncio.get_running_loop()
+            transport, _ = await loop.create_datagram_endpoint(hears, sock=datagrams)
+            stack.callback(transport.close)
             yield bird
-        finally:
-            server.close()
     finally:
         bird.file.unlink(missing_ok=True)
+
+
+class _Hears(asyncio.DatagramProtocol):
+    def __init__(self, bird: Canary) -> None:
+        self._bird = bird
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        self._bird.n_touched += 1
+
+
+def _pair_of_sockets() -> tuple[socket.socket, socket.socket]:
+    """A TCP and a UDP socket on one port of 127.0.0.1 that the system chose."""
+    for left in range(_PORTS_TRIED, 0, -1):
+        stream = socket.create_server(("127.0.0.1", 0))
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        try:
+            datagrams.bind(stream.getsockname())
+        except OSError:
+            stream.close()
+            datagrams.close()
+            if left == 1:
+                raise
+        else:
+            return stream, datagrams
+    raise AssertionError("the last one raises")
 
 
 async def try_port(cdp: CDP, target_id: str, bird: Canary, watch: Watch) -> None:

@@ -7,7 +7,7 @@
     --hide PATH     stays unreadable although a folder above it is given with --ro
     --tcp PORT      may be connected to (Landlock knows ports, not addresses)
     --file PATH     canary: a readable file that must no longer be
-    --port PORT     canary: a port of 127.0.0.1 that listens and must no longer be reachable
+    --port PORT     canary: a port of 127.0.0.1, TCP and UDP, that must no longer be reachable
     --report FD     where the canaries' results go, one "name result" a line
 
 Landlock holds files and TCP connections; a seccomp filter holds what Landlock does not know:
@@ -23,7 +23,11 @@ import errno
 import os
 import struct
 import sys
-from collections.abc import Iterator
+import time
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # to import it takes 1 ms
+    from collections.abc import Iterator
 
 EXIT_HOLE = 97
 """Exit status: a canary was reached, so the program was not started."""
@@ -44,9 +48,13 @@ _CALLS = {
     "x86_64": (0xC000003E, {"socket": 41, "sendto": 44, "sendmsg": 46, "sendmmsg": 307}),
     "aarch64": (0xC00000B7, {"socket": 198, "sendto": 206, "sendmsg": 211, "sendmmsg": 269}),
 }
+MACHINES = tuple(_CALLS)
+"""The machines whose calls are known."""
 _IO_URING_SETUP = 425
 _FLAGS_AT = {"sendto": 3, "sendmsg": 2, "sendmmsg": 3}
 _FASTOPEN = 0x20000000
+_DONT_WAIT = 0x40
+_ASKS, _ASK_S = 3, 0.01
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _ALLOW, _REFUSE, _KILL = 0x7FFF0000, 0x00050000 | errno.EACCES, 0x80000000
 
@@ -55,6 +63,8 @@ Instruction = tuple[int, int, int, int]
 
 class Rules:
     """What the command line asks for. No dataclass: that would take 8 ms to import."""
+
+    numbers = ("--tcp", "--port", "--report")
 
     def __init__(self) -> None:
         """Nothing is allowed and no canary is tried."""
@@ -71,24 +81,28 @@ def landlock_abi() -> int:
     """The version of Landlock that this kernel has; 0 where there is none."""
     if sys.platform != "linux" or os.uname().machine not in _CALLS:
         return 0
-    return max(0, _libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
+    return max(0, libc().syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), 1))
 
 
-def confine(rules: Rules) -> None:
+def confine(rules: Rules, *, landlock: bool = True, udp: bool = False) -> None:
     """This thread and all it starts are held to the rules, for good.
+
+    Args:
+        rules: what they may reach.
+        landlock: False where namespaces hold files and connections already; then what is held
+            here are capabilities and kinds of sockets.
+        udp: whether UDP sockets are allowed, where there is nobody whom they reach.
 
     Raises:
         OSError: the kernel does not do it.
     """
-    abi = landlock_abi()
-    if abi < MIN_ABI:
-        raise OSError(errno.ENOSYS, f"Landlock {abi}, {MIN_ABI} is needed")
-    _check(_libc().prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
-    ruleset = _ruleset(rules, abi)
-    _drop_capabilities()
-    _check(_libc().syscall(_RESTRICT_SELF, ruleset, 0), "restrict_self")
-    os.close(ruleset)
-    _filter_calls()
+    check(libc().prctl(_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+    ruleset = _ruleset(rules) if landlock else None
+    drop_capabilities()
+    if ruleset is not None:
+        check(libc().syscall(_RESTRICT_SELF, ruleset, 0), "restrict_self")
+        os.close(ruleset)
+    _filter_calls(udp=udp)
 
 
 def tries(rules: Rules) -> Iterator[tuple[str, bool]]:
@@ -97,8 +111,8 @@ def tries(rules: Rules) -> Iterator[tuple[str, bool]]:
         yield "file", _reads(path)
     for port in rules.port:
         yield "port", _connects(port)
-    yield "udp", _makes_socket(socktype=2)
-    yield "raw", _makes_socket(socktype=3)
+        yield "udp", _sends(port)
+    yield "raw", _makes_raw_socket()
 
 
 def shown(path: str, hidden: list[str]) -> Iterator[tuple[str, int]]:
@@ -119,11 +133,14 @@ def shown(path: str, hidden: list[str]) -> Iterator[tuple[str, int]]:
             yield from shown(entry.path, hidden)
 
 
-def _ruleset(rules: Rules, abi: int) -> int:
+def _ruleset(rules: Rules) -> int:
+    abi = landlock_abi()
+    if abi < MIN_ABI:
+        raise OSError(errno.ENOSYS, f"Landlock {abi}, {MIN_ABI} is needed")
     everything = (1 << 13) - 1 | (1 << 13) | _TRUNCATE | (_IOCTL if abi >= 5 else 0)
     attributes = struct.pack("QQQ", everything, _CONNECT_TCP, _SCOPES if abi >= 6 else 0)
     size = ctypes.c_size_t(24 if abi >= 6 else 16)
-    ruleset = _check(_libc().syscall(_CREATE_RULESET, attributes, size, 0), "create_ruleset")
+    ruleset = check(libc().syscall(_CREATE_RULESET, attributes, size, 0), "create_ruleset")
     hidden = [os.path.realpath(path) for path in rules.hide]
     given = [pair for path in rules.ro for pair in shown(path, hidden)]
     given += [(path, everything) for path in rules.rw]
@@ -131,7 +148,7 @@ def _ruleset(rules: Rules, abi: int) -> int:
         _allow(ruleset, path, rights)
     for port in rules.tcp:
         rule = struct.pack("QQ", _CONNECT_TCP, port)
-        _check(_libc().syscall(_ADD_RULE, ruleset, _NET_PORT, rule, 0), f"port {port}")
+        check(libc().syscall(_ADD_RULE, ruleset, _NET_PORT, rule, 0), f"port {port}")
     return ruleset
 
 
@@ -145,22 +162,24 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
             rights &= _EXECUTE | _WRITE | _READ | _TRUNCATE | _IOCTL
         if rights:
             rule = struct.pack("=Qi", rights, at)
-            _check(_libc().syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0), path)
+            check(libc().syscall(_ADD_RULE, ruleset, _PATH_BENEATH, rule, 0), path)
     finally:
         os.close(at)
 
 
-def _drop_capabilities() -> None:
+def drop_capabilities() -> None:
     """No capability is left, nor can one come back; nothing to do for an ordinary user."""
     for capability in range(64):
-        if _libc().prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
+        if libc().prctl(_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
     header = struct.pack("Ii", _CAPABILITY_VERSION, 0)
-    _check(_libc().capset(header, struct.pack("6I", *[0] * 6)), "capset")
+    check(libc().capset(header, struct.pack("6I", *[0] * 6)), "capset")
 
 
-def _program() -> list[Instruction]:
-    """The filter: TCP, unix and netlink sockets only; no fast open; no io_uring."""
+def _program(*, udp: bool) -> list[Instruction]:
+    """The filter: TCP, unix and netlink sockets only, and UDP if it may be; no fast open; no
+    io_uring.
+    """
     machine = os.uname().machine
     audit, calls = _CALLS[machine]
     p: list[Instruction] = [
@@ -180,16 +199,26 @@ def _program() -> list[Instruction]:
             (_RETURN, 0, 0, _REFUSE),
             (_RETURN, 0, 0, _ALLOW),
         ]
+    datagrams: list[Instruction] = [
+        (_EQUAL, 0, 5, 2),  # no datagrams: go on
+        (_LOAD, 0, 0, 32),  # the protocol
+        (_EQUAL, 1, 0, 0),
+        (_EQUAL, 0, 1, 17),  # neither 0 nor UDP: refused
+        (_RETURN, 0, 0, _ALLOW),
+        (_RETURN, 0, 0, _REFUSE),
+    ]
+    n = len(datagrams) if udp else 0
     p += [
         (_EQUAL, 1, 0, calls["socket"]),
         (_RETURN, 0, 0, _ALLOW),
         (_LOAD, 0, 0, 16),  # the family
-        (_EQUAL, 8, 0, 1),  # unix: allowed
-        (_EQUAL, 7, 0, 16),  # netlink: allowed
+        (_EQUAL, 8 + n, 0, 1),  # unix: allowed
+        (_EQUAL, 7 + n, 0, 16),  # netlink: allowed
         (_EQUAL, 1, 0, 2),  # internet
-        (_EQUAL, 0, 6, 10),  # internet, version 6; any other: refused
+        (_EQUAL, 0, 6 + n, 10),  # internet, version 6; any other: refused
         (_LOAD, 0, 0, 24),  # the type, without its flags
         (_AND, 0, 0, 15),
+        *datagrams[:n],
         (_EQUAL, 0, 3, 1),  # no stream: refused
         (_LOAD, 0, 0, 32),  # the protocol
         (_ANY_BIT, 1, 0, 0xFFFFFFF9),  # neither 0 nor TCP (6): refused
@@ -199,12 +228,12 @@ def _program() -> list[Instruction]:
     return p
 
 
-def _filter_calls() -> None:
-    instructions = _program()
+def _filter_calls(*, udp: bool) -> None:
+    instructions = _program(udp=udp)
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in instructions)
     kept = ctypes.create_string_buffer(code)
     header = struct.pack("HxxxxxxQ", len(instructions), ctypes.addressof(kept))
-    _check(_libc().prctl(_SECCOMP, _FILTER, header, 0, 0), "seccomp")
+    check(libc().prctl(_SECCOMP, _FILTER, header, 0, 0), "seccomp")
 
 
 def _reads(path: str) -> bool:
@@ -217,23 +246,55 @@ def _reads(path: str) -> bool:
 
 
 def _connects(port: int) -> bool:
-    client = _libc().socket(2, 1, 0)
+    client = _libc_socket(1)
     if client < 0:
         return False
-    address = struct.pack("=H", 2) + struct.pack("!H", port) + bytes((127, 0, 0, 1)) + bytes(8)
-    done = _libc().connect(client, address, len(address))
+    address = _loopback(port)
+    done = libc().connect(client, address, len(address))
     os.close(client)
     return bool(done == 0)
 
 
-def _makes_socket(socktype: int) -> bool:
-    made = _libc().socket(2, socktype, 0)
+def _sends(port: int) -> bool:
+    """Whether a datagram arrives: to a port that nobody listens to, the kernel says so."""
+    client = _libc_socket(2)
+    if client < 0:
+        return False
+    address = _loopback(port)
+    refused = libc().connect(client, address, len(address)) < 0
+    refused = refused or libc().send(client, b"?", 1, 0) < 0
+    # Not at once where the machine has more processors than one.
+    for _ in range(_ASKS):
+        answer = libc().recv(client, ctypes.create_string_buffer(1), 1, _DONT_WAIT)
+        refused = refused or (answer < 0 and ctypes.get_errno() == errno.ECONNREFUSED)
+        if refused:
+            break
+        time.sleep(_ASK_S)
+    os.close(client)
+    return not refused
+
+
+def _makes_raw_socket() -> bool:
+    made = _libc_socket(3)
     if made >= 0:
         os.close(made)
-    return bool(made >= 0)
+    return made >= 0
 
 
-def _check(result: int, what: str) -> int:
+def _libc_socket(kind: int) -> int:
+    return int(libc().socket(2, kind, 0))
+
+
+def _loopback(port: int) -> bytes:
+    return struct.pack("=H", 2) + struct.pack("!H", port) + bytes((127, 0, 0, 1)) + bytes(8)
+
+
+def check(result: int, what: str) -> int:
+    """What a call of the C library returned.
+
+    Raises:
+        OSError: it failed; says what was to be done.
+    """
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number), what)
@@ -243,25 +304,24 @@ def _check(result: int, what: str) -> int:
 _LIBC: list[ctypes.CDLL] = []
 
 
-def _libc() -> ctypes.CDLL:
+def libc() -> ctypes.CDLL:
+    """The C library."""
     if not _LIBC:
         _LIBC.append(ctypes.CDLL(None, use_errno=True))
     return _LIBC[0]
 
 
-def _parse(argv: list[str]) -> tuple[Rules, list[str]]:
+def parse(argv: list[str], rules: Rules) -> list[str]:
+    """Fill in the rules that a command line gives; returns the program and its arguments."""
     cut = argv.index("--")
-    rules = Rules()
     for option, value in zip(argv[:cut:2], argv[1:cut:2], strict=True):
         kept = getattr(rules, option.removeprefix("--"))
-        kept.append(int(value) if option in ("--tcp", "--port", "--report") else value)
-    return rules, argv[cut + 1 :]
+        kept.append(int(value) if option in rules.numbers else value)
+    return argv[cut + 1 :]
 
 
-def main(argv: list[str]) -> None:
-    """Confine, prove, report and become the program; it never returns."""
-    rules, command = _parse(argv)
-    confine(rules)
+def prove(rules: Rules) -> None:
+    """Try the canaries and report; this process ends if one of them was reached."""
     results = list(tries(rules))
     text = "".join(f"{name} {'reached' if reached else 'blocked'}\n" for name, reached in results)
     for descriptor in rules.report:
@@ -269,6 +329,14 @@ def main(argv: list[str]) -> None:
         os.close(descriptor)
     if any(reached for _, reached in results):
         sys.exit(EXIT_HOLE)
+
+
+def main(argv: list[str]) -> None:
+    """Confine, prove, report and become the program; it never returns."""
+    rules = Rules()
+    command = parse(argv, rules)
+    confine(rules)
+    prove(rules)
     os.execv(command[0], command)
 
 

@@ -8,7 +8,6 @@ checked, so that a name cannot change its mind in between. A page that redirects
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -18,6 +17,7 @@ from ipaddress import IPv4Address, ip_address
 from typing import Literal, NamedTuple
 
 from browseruse_bench.browsers.guard.addresses import Address, literal, why_not_public
+from browseruse_bench.browsers.guard.serving import Server, Streams, join
 from browseruse_bench.browsers.guard.watch import Watch
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -28,7 +28,6 @@ _HEAD_S = 15.0
 _RESOLVE_S = 10.0
 _DIAL_S = 15.0
 _MAX_HEAD = 2**16
-_CHUNK = 2**16
 _OWN_HOSTS = ("accounts.google.com", "clients2.google.com", "android.clients.google.com")
 _OWN_DOMAINS = (".googleapis.com", ".gvt1.com", ".gvt2.com")
 _HOP_BY_HOP = frozenset(
@@ -85,30 +84,17 @@ class _Request(NamedTuple):
     headers: tuple[str, ...]
 
 
-class GuardProxy:
+class GuardProxy(Server):
     """A forward proxy (absolute-form HTTP and CONNECT) on a loopback port."""
+
+    limit = _MAX_HEAD
 
     def __init__(self, reach: Reach, watch: Watch, by: Literal["browser", "worker"]) -> None:
         """Let `reach` through and tell `watch` of all else."""
+        super().__init__()
         self._reach = reach
         self._watch = watch
         self._by: Literal["browser", "worker"] = by
-        self._server: asyncio.Server | None = None
-        self._open: set[asyncio.Task[None]] = set()
-        self.port = 0
-
-    async def start(self) -> None:
-        """Listen on a port of 127.0.0.1 that the system chose."""
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_MAX_HEAD)
-        self.port = self._server.sockets[0].getsockname()[1]
-
-    async def close(self) -> None:
-        """Stop listening and cut what is open."""
-        if self._server is not None:
-            self._server.close()
-        for task in self._open:
-            task.cancel()
-        await asyncio.gather(*self._open, return_exceptions=True)
 
     async def targets(self, host: str, port: int) -> tuple[tuple[str, int], ...]:
         """The addresses to dial for a host and port, each of them checked.
@@ -154,21 +140,7 @@ class GuardProxy:
         if why is not None:
             raise Refused(why)
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._open.add(task)
-        try:
-            await self._answer(reader, writer)
-        except (OSError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, TimeoutError):
-            pass  # the client or the server went away, or never said what it wants
-        except asyncio.CancelledError:
-            pass  # the session ends; asyncio would log a cancelled handler as an error
-        finally:
-            self._open.discard(task)
-            writer.close()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), _HEAD_S)
         try:
             request = _parse(head)
@@ -197,32 +169,27 @@ class GuardProxy:
     async def _join(
         self,
         request: _Request,
-        client: tuple[asyncio.StreamReader, asyncio.StreamWriter],
-        upstream: tuple[asyncio.StreamReader, asyncio.StreamWriter],
+        client: Streams,
+        upstream: Streams,
     ) -> None:
         if request.path is None:
             client[1].write(b"HTTP/1.1 200 Connection established\r\n\r\n")
         else:
             upstream[1].write(_forwarded(request))
-        outwards = asyncio.create_task(_pump(client[0], upstream[1]))
-        inwards = asyncio.create_task(_pump(upstream[0], client[1]))
         # The answer to a plain request ends it; a tunnel ends when both sides did, or one broke.
-        pumps = (inwards,) if request.path is not None else (inwards, outwards)
-        try:
-            await asyncio.gather(*pumps)
-        finally:
-            for pump in (inwards, outwards):
-                pump.cancel()
-            await asyncio.gather(inwards, outwards, return_exceptions=True)
+        await join(client, upstream, until_both=request.path is None)
 
 
 @asynccontextmanager
 async def guard_proxy(
-    reach: Reach, watch: Watch, by: Literal["browser", "worker"]
+    reach: Reach,
+    watch: Watch,
+    by: Literal["browser", "worker"],
+    listener: socket.socket | None = None,
 ) -> AsyncGenerator[GuardProxy]:
-    """A proxy that listens until the block is left."""
+    """A proxy that listens until the block is left, on a bound socket if one is given."""
     proxy = GuardProxy(reach, watch, by)
-    await proxy.start()
+    await proxy.start(listener)
     try:
         yield proxy
     finally:
@@ -285,9 +252,7 @@ def _address(request: _Request) -> str:
     return f"http://{request.host}:{request.port}{request.path}"
 
 
-async def _dial(
-    targets: Sequence[tuple[str, int]],
-) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _dial(targets: Sequence[tuple[str, int]]) -> Streams:
     """A connection to the first of the targets that answers."""
     error: Exception = OSError("no address")
     for host, port in targets:
@@ -307,16 +272,6 @@ async def _say(writer: asyncio.StreamWriter, status: str, why: str) -> None:
     )
     writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1", "replace"))
     await writer.drain()
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass on all that comes until it ends; then say so on the other side."""
-    while data := await reader.read(_CHUNK):
-        writer.write(data)
-        await writer.drain()
-    if writer.can_write_eof():
-        with contextlib.suppress(OSError):
-            writer.write_eof()
 
 
 def _is_of_this_machine(address: Address) -> bool:

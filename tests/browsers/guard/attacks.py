@@ -28,6 +28,8 @@ class Field:
     key: Path
     """A file with FILE_SECRET."""
     udp: list
+    work: Path
+    """The browser's own folder."""
 
     def url(self, path="/x", host="127.0.0.1"):
         return f"http://{host}:{self.secret.port}{path}"
@@ -146,6 +148,22 @@ async def sockets_direct(field):
         "w.onmessage = e => k(e.data); w.onerror = () => k('error')})"
     )
     return await field.value(script, await field.page(**await field.direct()))
+
+
+async def loads_an_extension(field):
+    """One that undoes the proxy and then asks the secret server."""
+    folder = field.work / "extension"
+    folder.mkdir(exist_ok=True)
+    manifest = {
+        "manifest_version": 3, "name": "x", "version": "1", "permissions": ["proxy"],
+        "host_permissions": ["<all_urls>"], "background": {"service_worker": "b.js"},
+    }  # fmt: skip
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    direct = "chrome.proxy.settings.set({value: {mode: 'direct'}, scope: 'regular'}"
+    (folder / "b.js").write_text(f"{direct}, () => fetch({json.dumps(field.url())}))")
+    got = await field.cdp.send("Extensions.loadUnpacked", {"path": str(folder)})
+    await asyncio.sleep(WAIT_S)
+    return str(got)
 
 
 async def opens_its_cdp_port(field):
@@ -280,6 +298,7 @@ NETWORK = {
     "direct context, WebSocket": sockets_direct,
     "download": downloads,
     "view-source:http": views_source,
+    "extension loaded over CDP": loads_an_extension,
 }
 FILES = {
     "file:": opens_file,

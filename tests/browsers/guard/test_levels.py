@@ -6,7 +6,13 @@ import pytest
 
 from browseruse_bench.browsers.guard import confine, confinement, levels
 from browseruse_bench.browsers.guard.canary import canary
-from browseruse_bench.browsers.guard.confinement import Confinement, Report, why_not_confined
+from browseruse_bench.browsers.guard.confinement import (
+    Confinement,
+    Report,
+    why_not_confined,
+    why_not_layered,
+)
+from browseruse_bench.browsers.guard.network import Network
 from browseruse_bench.browsers.guard.proxy import Reach
 from browseruse_bench.browsers.guard.watch import Watch
 from browseruse_bench.errors import BrowserError, ConfigError
@@ -15,32 +21,61 @@ from browseruse_bench.store.processes import end, spawn
 here = pytest.mark.skipif(why_not_confined() is not None, reason=str(why_not_confined()))
 
 
+NO_NAMESPACES, NO_LANDLOCK = "no namespaces here", "this kernel has none"
+
+
 @pytest.fixture
-def unconfined(monkeypatch):
-    monkeypatch.setattr(levels, "why_not_confined", lambda: "this kernel has none")
+def machine(monkeypatch):
+    """Makes this machine one that allows some of the levels."""
+
+    def make(*, layered=True, confined=True):
+        monkeypatch.setattr(levels, "why_not_layered", lambda: None if layered else NO_NAMESPACES)
+        monkeypatch.setattr(levels, "why_not_confined", lambda: None if confined else NO_LANDLOCK)
+
+    return make
 
 
-def test_without_landlock_auto_takes_flags_and_says_why(unconfined):
+@pytest.mark.parametrize(
+    ("layered", "confined", "level", "reason"),
+    [
+        (True, True, "layered", ""),
+        (True, False, "layered", ""),
+        (False, True, "confined", f"not layered: {NO_NAMESPACES}"),
+        (False, False, "flags", f"not layered: {NO_NAMESPACES}; not confined: {NO_LANDLOCK}"),
+    ],
+)
+def test_auto_takes_the_best_level_and_says_why_no_better_one(
+    machine, layered, confined, level, reason
+):
+    machine(layered=layered, confined=confined)
     guard = levels.choose("auto")
-    assert guard.level == "flags"
-    assert guard.reason == "not confined: this kernel has none"
+    assert (guard.level, guard.reason) == (level, reason)
 
 
-def test_without_landlock_confined_is_refused_not_weakened(unconfined):
-    with pytest.raises(ConfigError, match="--guard confined: this kernel has none; use"):
-        levels.choose("confined")
+@pytest.mark.parametrize(("level", "why"), [("layered", NO_NAMESPACES), ("confined", NO_LANDLOCK)])
+def test_a_level_that_is_asked_for_is_refused_not_weakened(machine, level, why):
+    machine(layered=False, confined=False)
+    with pytest.raises(ConfigError, match=f"--guard {level}: {why}; use"):
+        levels.choose(level)
 
 
-@here
-def test_auto_takes_confined_where_it_is_to_be_had():
-    assert levels.choose("auto").level == "confined"
-    assert levels.choose("flags").level == "flags"
-    assert levels.choose("observed").level == "observed"
+@pytest.mark.parametrize("level", ["layered", "confined", "flags", "observed"])
+def test_a_level_that_is_asked_for_is_taken_although_a_better_one_is_there(machine, level):
+    machine()
+    guard = levels.choose(level)
+    assert guard.level == level
+    assert guard.reason == ("" if level == "layered" else f"asked for with --guard {level}")
 
 
-def test_a_level_that_is_not_there_yet_is_refused():
-    with pytest.raises(ConfigError, match="--guard layered"):
-        levels.choose("layered")
+def test_the_mechanism_says_what_holds(machine, monkeypatch):
+    machine()
+    for landlock, users in ((True, False), (False, True)):
+        monkeypatch.setattr(levels, "has_landlock", lambda has=landlock: has)
+        monkeypatch.setattr(levels, "takes_user_namespace", lambda has=users: has)
+        mechanism = levels.choose("layered").mechanism
+        assert ("Landlock" in mechanism) is landlock
+        assert ("inside one of users" in mechanism) is users
+        assert "seccomp" in mechanism
 
 
 @here
@@ -51,41 +86,58 @@ def test_landlock_needs_to_know_tcp(monkeypatch, abi, fits):
     assert (why is None or "Landlock" not in why) is fits
 
 
-async def started(tmp_path, argv, **changes):
-    """The probes of a process that was started confined, and its exit status."""
+@pytest.fixture(params=["confined", "layered"])
+def network(request):
+    """None, or the network in which what `started` starts is enclosed."""
+    why_not = {"confined": why_not_confined, "layered": why_not_layered}[request.param]()
+    if why_not is not None:
+        pytest.skip(why_not)
+    if request.param == "confined":
+        yield None
+        return
+    network = Network()
+    yield network
+    network.close()
+
+
+async def started(tmp_path, network, argv, **changes):
+    """The probes of a process that was started held, and its exit status."""
     async with canary() as bird:
-        given = Confinement(bird=bird, reach=Reach(public=False), hidden=(tmp_path,))
+        reach = Reach(public=False)
+        given = Confinement(bird=bird, reach=reach, hidden=(tmp_path,), network=network)
         report, watch = Report(), Watch()
         command = report.command(given.allowing(**changes), argv)
-        owned = await spawn(command, owner=tmp_path, kind="test", pass_fds=(report.descriptor,))
+        owned = await spawn(command, owner=tmp_path, kind="test", pass_fds=report.pass_fds)
         try:
             await report.settle(watch, "test")
         finally:
             status = await owned.process.wait()
             await end(owned)
+            report.close()
+        assert bird.n_touched == 0
     return watch.probes, status
 
 
-@here
-async def test_the_canaries_of_a_start_are_told(tmp_path):
+async def test_the_canaries_of_a_start_are_told(tmp_path, network):
     (tmp_path / "key").write_text("x")
-    probes, status = await started(tmp_path, ["/bin/sh", "-c", "exit 3"])
+    probes, status = await started(tmp_path, network, ["/bin/sh", "-c", "exit 3"])
     assert status == 3
     assert probes == {f"test: {name}": "blocked" for name in ("file", "port", "udp", "raw")}
 
 
-@here
-async def test_a_canary_that_is_reached_is_an_error(tmp_path):
+async def test_a_canary_that_is_reached_is_an_error(tmp_path, network):
     (tmp_path / "key").write_text("x")
     with pytest.raises(BrowserError, match=r"does not hold.*test: file"):
-        await started(tmp_path, ["/bin/true"], readable=[tmp_path / "key"], writable=[tmp_path])
+        await started(
+            tmp_path, network, ["/bin/true"], readable=[tmp_path / "key"], writable=[tmp_path]
+        )
 
 
-@here
-async def test_a_process_that_dies_before_it_is_confined_is_an_error(tmp_path, monkeypatch):
+async def test_a_process_that_dies_before_it_is_held_is_an_error(tmp_path, network, monkeypatch):
     monkeypatch.setattr(confinement, "PROGRAM", tmp_path / "missing.py")
+    monkeypatch.setattr(confinement, "ENCLOSED", ("-c", "raise SystemExit(1)"))
     with pytest.raises(BrowserError, match="could not confine the test"):
-        await started(tmp_path, ["/bin/true"])
+        await started(tmp_path, network, ["/bin/true"])
 
 
 async def test_a_canary_is_gone_afterwards():
@@ -96,5 +148,6 @@ async def test_a_canary_is_gone_afterwards():
         await asyncio.sleep(0.05)
         assert bird.n_touched == 1
     assert not bird.file.exists()
+    assert bird.n_touched == 1
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", bird.port)

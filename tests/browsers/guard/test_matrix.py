@@ -9,7 +9,8 @@ import pytest
 
 from browseruse_bench.browsers.base import SessionRequest
 from browseruse_bench.browsers.cdp import CDP
-from browseruse_bench.browsers.guard.confinement import why_not_confined
+from browseruse_bench.browsers.guard import confine
+from browseruse_bench.browsers.guard.confinement import why_not_confined, why_not_layered
 from browseruse_bench.browsers.local import LocalChromium
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.errors import BrowserError
@@ -30,7 +31,14 @@ CONFINED = pytest.param(
     "confined",
     marks=pytest.mark.skipif(why_not_confined() is not None, reason=str(why_not_confined())),
 )
-HELD = ("flags", CONFINED)
+LAYERED = pytest.param(
+    "layered",
+    marks=pytest.mark.skipif(why_not_layered() is not None, reason=str(why_not_layered())),
+)
+NO_LANDLOCK = "layered without Landlock"
+BARE = pytest.param(NO_LANDLOCK, marks=LAYERED.marks)
+HELD = ("flags", CONFINED, LAYERED)
+CLOSED = (CONFINED, LAYERED, BARE)
 # Without them an attack that no longer works would look like a guard that holds.
 MUST_REACH_UNGUARDED = (
     "open 127.0.0.1", "open 2130706433", "open localhost", "redirect of a site", "fetch", "WebSocket",
@@ -40,8 +48,18 @@ MUST_REACH_UNGUARDED = (
 )  # fmt: skip
 
 
+@pytest.fixture
+def field_of(monkeypatch):
+    def made(level, folder):
+        if level == NO_LANDLOCK:
+            monkeypatch.setattr(confine, "landlock_abi", lambda: 0)
+        return _field_of(level.partition(" ")[0], folder)
+
+    return made
+
+
 @asynccontextmanager
-async def field_of(level, folder):
+async def _field_of(level, folder):
     key = folder / "keys" / "solutions.json"
     key.parent.mkdir()
     key.write_text(FILE_SECRET)
@@ -57,7 +75,7 @@ async def field_of(level, folder):
         async with backend.open(request) as session:
             assert session.guard.level == level
             cdp = await CDP.connect(session.ws_url)
-            yield Field(cdp, session, secret, public, key, udp)
+            yield Field(cdp, session, secret, public, key, udp, folder / "work")
             await cdp.close()
 
 
@@ -107,7 +125,7 @@ async def close_pages(field):
 
 
 @pytest.mark.slow
-async def test_unguarded_the_attacks_work(tmp_path):
+async def test_unguarded_the_attacks_work(field_of, tmp_path):
     async with field_of("observed", tmp_path) as field:
         everything = {**NETWORK, **FILES, **PAST_PAGES}
         attacks = {name: everything[name] for name in MUST_REACH_UNGUARDED}
@@ -121,7 +139,7 @@ async def test_unguarded_the_attacks_work(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("level", HELD)
-async def test_no_private_target_is_reached_on_any_way(level, tmp_path):
+async def test_no_private_target_is_reached_on_any_way(level, field_of, tmp_path):
     async with field_of(level, tmp_path) as field:
         assert await passed(field, NETWORK) == []
         assert not await opens_its_cdp_port(field)
@@ -134,7 +152,7 @@ async def test_no_private_target_is_reached_on_any_way(level, tmp_path):
 
 
 @pytest.mark.parametrize("level", HELD)
-async def test_files_are_refused_and_are_hits(level, tmp_path):
+async def test_files_are_refused_and_are_hits(level, field_of, tmp_path):
     async with field_of(level, tmp_path) as field:
         assert await passed(field, FILES) == []
         guard = field.session.watch.fill(field.session.guard)
@@ -143,7 +161,7 @@ async def test_files_are_refused_and_are_hits(level, tmp_path):
 
 
 @pytest.mark.parametrize("level", HELD)
-async def test_pages_of_the_browsers_own_are_hits_and_are_turned_away(level, tmp_path):
+async def test_pages_of_the_browsers_own_are_hits_and_are_turned_away(level, field_of, tmp_path):
     async with field_of(level, tmp_path) as field:
         for url in OWN_PAGES:
             await field.go(url)
@@ -155,7 +173,7 @@ async def test_pages_of_the_browsers_own_are_hits_and_are_turned_away(level, tmp
 
 
 @pytest.mark.parametrize("level", HELD)
-async def test_sites_and_the_public_web_work(level, tmp_path):
+async def test_sites_and_the_public_web_work(level, field_of, tmp_path):
     async with field_of(level, tmp_path) as field:
         assert "the site" in await field.go("http://shop.test/")
         assert "the public web" in await field.go(f"http://public.test:{field.public.port}/")
@@ -169,19 +187,19 @@ async def test_sites_and_the_public_web_work(level, tmp_path):
         assert set(guard.probes.values()) == {"blocked"}
 
 
-async def test_what_flags_do_not_hold(tmp_path):
+async def test_what_flags_do_not_hold(field_of, tmp_path):
     async with field_of("flags", tmp_path) as field:
         assert await passed(field, PAST_PAGES) == list(PAST_PAGES)
 
 
-@pytest.mark.parametrize("level", [CONFINED])
-async def test_confined_no_file_is_read_or_written_past_pages_either(level, tmp_path):
+@pytest.mark.parametrize("level", CLOSED)
+async def test_no_file_is_read_or_written_past_pages_either(level, field_of, tmp_path):
     async with field_of(level, tmp_path) as field:
         assert await passed(field, PAST_PAGES) == []
 
 
-@pytest.mark.parametrize("level", [CONFINED])
-async def test_confined_files_of_the_attempt_can_be_uploaded_and_downloads_arrive(level, tmp_path):
+@pytest.mark.parametrize("level", CLOSED)
+async def test_files_of_the_attempt_can_be_uploaded_and_downloads_arrive(level, field_of, tmp_path):
     async with field_of(level, tmp_path) as field:
         field.key = tmp_path / "work" / "invoice.txt"
         field.key.write_text(FILE_SECRET)
