@@ -76,6 +76,8 @@ class Picture:
 class Moment:
     """The address bar after one step."""
 
+    position: int
+    """As of a text: rank among all events of the trace."""
     step: int | Literal["final"]
     url: str
     why_not: str | None
@@ -306,7 +308,9 @@ class _Walk:
             why = SCRIPTED
         if why is None:
             self.trusted[target] = _no_fragment(page.url)
-        moment = Moment(label, page.url, why, page.title, self._weakness(page.url))
+        title_why = self._weakness(page.url)
+        self.position += 1
+        moment = Moment(self.position, label, page.url, why, page.title, title_why)
         self.evidence.moments.append(moment)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from browseruse_bench.errors import GraderError
@@ -55,6 +57,46 @@ def query(path: Path, sql: str, *, max_rows: int, time_limit_s: float = TIME_LIM
         raise GraderError(f"{type(error).__name__}: {error}") from error
     finally:
         connection.close()
+
+
+MAX_DUMPED_ROWS = 400
+"""Of each table: the first and the last half of them, where it has more."""
+
+
+def dump(path: Path) -> Iterator[str]:
+    """Each table of a snapshot as text that can be quoted: its definition, and its rows as JSON
+    lists. A table that cannot be read says why.
+
+    Raises:
+        GraderError: it is no database.
+    """
+    found = "select name, sql from sqlite_master where type = 'table' order by name"
+    for name, sql in query(path, found, max_rows=200):
+        lines = [f"table {name}: {' '.join(str(sql).split())}"]
+        try:
+            lines += _dumped(path, '"' + str(name).replace('"', '""') + '"')
+        except (GraderError, TooLargeError) as error:
+            lines.append(f"(not readable: {error})")
+        yield "\n".join(lines)
+
+
+def _dumped(path: Path, table: str) -> list[str]:
+    [(total,)] = query(path, f"select count(*) from {table}", max_rows=1)
+    n_rows = int(total or 0)
+    half = MAX_DUMPED_ROWS // 2
+    select = f"select * from {table} limit {half}"
+    rows = query(path, select if n_rows > MAX_DUMPED_ROWS else f"select * from {table}",
+                 max_rows=MAX_DUMPED_ROWS)  # fmt: skip
+    lines = [_json(row) for row in rows]
+    if n_rows > MAX_DUMPED_ROWS:
+        last = query(path, f"{select} offset {n_rows - half}", max_rows=half)
+        lines += [f"({n_rows - 2 * half} more rows)", *(_json(row) for row in last)]
+    return lines
+
+
+def _json(row: Row) -> str:
+    cells = [f"<{len(cell)} bytes>" if isinstance(cell, bytes) else cell for cell in row]
+    return json.dumps(cells, ensure_ascii=False)
 
 
 def _rows(

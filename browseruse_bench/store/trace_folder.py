@@ -91,10 +91,18 @@ class TraceFolder:
         Raises:
             DataError: there is no such file in this trace.
         """
+        return self.evidence_path(ref).read_bytes()
+
+    def evidence_path(self, ref: str) -> Path:
+        """Where one piece of evidence is.
+
+        Raises:
+            DataError: there is no such file in this trace.
+        """
         path = self.path / "evidence" / ref
         if Path(ref).name != ref or not path.is_file():
             raise DataError(f"{self.path}: no evidence '{ref}'")
-        return path.read_bytes()
+        return path
 
     @property
     def all_steps(self) -> tuple[Step, ...]:

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from browseruse_bench.errors import GraderError
-from browseruse_bench.eval.snapshot import query
+from browseruse_bench.eval.snapshot import dump, query
 
 
 @pytest.fixture
@@ -46,3 +46,19 @@ def test_nothing_but_a_select_runs(database, sql):
     with pytest.raises(GraderError):
         query(database, sql, max_rows=1)
     assert query(database, "select count(*) from t", max_rows=1) == [(3,)]
+
+
+def test_a_dump_holds_every_table_and_both_ends_of_a_long_one(tmp_path):
+    path = tmp_path / "s.sqlite"
+    connection = sqlite3.connect(path)
+    connection.executescript('create table "a ""b" (x, y); create table z (n)')
+    connection.execute('insert into "a ""b" values (?, ?)', ("kettle", b"\x00\x01"))
+    connection.executemany("insert into z values (?)", [(n,) for n in range(1000)])
+    connection.commit()
+    connection.close()
+    short, long = (table.splitlines() for table in dump(path))
+    assert short[1:] == ['["kettle", "<2 bytes>"]']
+    assert long[1:3] == ["[0]", "[1]"]
+    assert "(600 more rows)" in long
+    assert long[-1] == "[999]"
+    assert len(long) == 1 + 401
