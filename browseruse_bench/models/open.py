@@ -20,7 +20,7 @@ from browseruse_bench.models.limits import Limiter, Limits, limiter_for
 from browseruse_bench.models.prices import Counted, cost
 from browseruse_bench.models.replay import PREFIX, ReplayModel, recorded_model
 from browseruse_bench.models.spec import ModelSpec, model_spec
-from browseruse_bench.models.spending import Budget, BudgetModel, Cost
+from browseruse_bench.models.spending import Budget, BudgetModel, Cost, HoldingLimiter
 from browseruse_bench.models.spending_log import spending_at
 
 
@@ -77,7 +77,7 @@ def open_model(
 
 def paid_model(spec: ModelSpec, budget: Budget) -> BudgetModel:
     """The model of a spec within a budget and the limits of its key, without a ledger."""
-    inner = MODELS.get(spec.provider)(spec, limiter=limiter_of(spec))
+    inner = MODELS.get(spec.provider)(spec, limiter=HoldingLimiter(limiter_of(spec)))
     return BudgetModel(inner, budget, cost=most_of(spec), max_tokens=spec.asking.params.max_tokens)
 
 

@@ -11,14 +11,18 @@ together, and a command that comes later goes on from what was spent.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from typing import Any
 from weakref import WeakKeyDictionary
 
 from browseruse_bench.errors import BenchError, BudgetError, ConfigError
 from browseruse_bench.models.base import CallError, Clearance, Model, ModelId, Reply, Request
-from browseruse_bench.models.spending_log import Spending, Totals, What
+from browseruse_bench.models.limits import Limiter, Slot
+from browseruse_bench.models.spending_log import Outcome, Spending, Totals, What
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.trace import Usage
 
@@ -130,9 +134,19 @@ class Budget:
                 wait_s = min(2 * wait_s, _LONGEST_WAIT_S)
         return id
 
-    def hold(self, most_usd: float | None, *, purpose: str, model: str, id: str) -> None:
-        """Hold what something can cost that begins now or not at all, until `id` is ended, also
-        beyond the life of this process.
+    def hold(
+        self, most_usd: float | None, *, purpose: str, model: str, id: str | None = None
+    ) -> str:
+        """Hold what something can cost that begins now or not at all.
+
+        Args:
+            most_usd: the most that it can cost.
+            purpose: what it is for.
+            model: label of the model.
+            id: given: it is held until somebody ends it, also beyond the life of this process.
+
+        Returns:
+            The id with which `spending.end` ends it.
 
         Raises:
             BudgetError: it does not fit beside what is spent and under way.
@@ -141,11 +155,11 @@ class Budget:
         what = What(self.scope or "", purpose, model)
         with self.spending.deciding(self.scope) as (spent, held):
             if self.limit_usd is not None:
-                known = self._known(most_usd, id)
+                known = self._known(most_usd, id or f"a call of {model} for {purpose}")
                 under_way = self._known(held, "what is under way")
                 if refusal := self._refusal(spent, under_way + known):
                     raise BudgetError(refusal)
-            self.spending.begin(what, most_usd, id=id)
+            return self.spending.begin(what, most_usd, id=id)
 
     def _known(self, most_usd: float | None, what: str) -> float:
         if most_usd is None:
@@ -193,25 +207,22 @@ class BudgetModel:
         *,
         cost: Cost,
         max_tokens: int | None = None,
-        n_asks: int = 1,
         image_tokens: int | None = None,
     ) -> None:
         """Ask `inner`.
 
         Args:
-            inner: what is asked.
+            inner: what is asked. If it sends several requests for one reply that it pays for,
+                it is to send them through a `HoldingLimiter`.
             budget: what it may cost.
             cost: its price.
             max_tokens: the longest reply to a request that sets none.
-            n_asks: how often `inner` asks at most for one reply, each time with what came
-                before; what it asks again after an outage costs nothing.
             image_tokens: the most that a picture takes; None: as is known of the model.
         """
         self._inner = inner
         self.budget = budget
         self._cost = cost
         self._max_tokens = max_tokens
-        self._n_asks = n_asks
         self._image_tokens = image_tokens or IMAGE_TOKENS_OF.get(inner.id.name, IMAGE_TOKENS)
 
     @property
@@ -228,35 +239,47 @@ class BudgetModel:
         """Ask, if what it can cost fits.
 
         Raises:
-            BudgetError: it does not; nothing was asked.
+            BudgetError: it does not; nothing was asked, or nothing further after a reply that
+                could not be used.
             ConfigError: what it can cost is not known, and there is a limit; nothing was asked.
         """
         most = self.most_usd(request)
         if self.budget.limit_usd is not None and most is None:
             raise ConfigError(self._why_unknown(request, purpose))
-        spending = self.budget.spending
-        id = await self.budget.begin(most, purpose=purpose, model=self.id.label)
+        ask = _Ask(self, request, purpose)
+        ask.ids.append(await self.budget.begin(most, purpose=purpose, model=self.id.label))
+        token = _ASK.set(ask)
         try:
             reply = await self._inner.ask(request, purpose=purpose, restricted=restricted)
         except CallError as error:
-            spending.end(id, "released" if error.usage is None else "failed", error.usage)
+            ask.end("released" if error.usage is None else "failed", error.usage)
             raise
         except BenchError:
-            spending.end(id, "released")
+            ask.end("lost" if ask.n_paid else "released")
             raise
         except BaseException:
             # Cut off in the middle: whether the provider bills it is not known.
-            spending.end(id, "lost")
+            ask.end("lost")
             raise
+        finally:
+            _ASK.reset(token)
         if reply.from_ledger:
-            spending.end(id, "released")
+            ask.end("released")
         else:
-            spending.end(id, "answered", reply.usage)
+            ask.end("answered", reply.usage)
         return reply
 
-    def most_usd(self, request: Request) -> float | None:
-        """The most that a request can cost; None: not known."""
-        return most_usd(request, self._cost, n_asks=self._n_asks, image_tokens=self._image_tokens)
+    def most_usd(self, request: Request, *, n_before: int = 0) -> float | None:
+        """The most that one request can cost, after replies that could not be used; None: not
+        known.
+        """
+        return most_usd(
+            request,
+            self._cost,
+            max_tokens=self._max_tokens,
+            n_before=n_before,
+            image_tokens=self._image_tokens,
+        )
 
     def _why_unknown(self, request: Request, purpose: str) -> str:
         limit = f"{self.budget.name} {self.budget.limit_usd:g} cannot be kept"
@@ -271,15 +294,97 @@ class BudgetModel:
         )
 
 
+@dataclass
+class _Ask:
+    """One ask under way, which may take several requests."""
+
+    model: BudgetModel
+    request: Request
+    purpose: str
+    ids: list[str] = field(default_factory=list[str])
+    """What is held: for what was paid, and for the request to come."""
+    n_paid: int = 0
+
+    def before_request(self) -> None:
+        """What the next request can cost is held, too. It never waits: whoever holds something
+        and waits for more could wait for somebody who does the same.
+
+        Raises:
+            BudgetError: it does not fit.
+        """
+        if len(self.ids) > self.n_paid:
+            return
+        most = self.model.most_usd(self.request, n_before=self.n_paid)
+        label = self.model.id.label
+        self.ids.append(self.model.budget.hold(most, purpose=self.purpose, model=label))
+
+    def end(self, outcome: Outcome, usage: Usage | None = None) -> None:
+        """It is over: what it took stands in place of what was held."""
+        spending = self.model.budget.spending
+        first, *others = self.ids
+        for id in others:
+            spending.end(id, "lost" if outcome == "lost" else "released")
+        spending.end(first, outcome, usage)
+
+
+_ASK: ContextVar[_Ask | None] = ContextVar("browseruse_bench_ask", default=None)
+
+
+class HoldingLimiter:
+    """The limiter of a key, that also holds what each further request of an ask can cost."""
+
+    def __init__(self, inner: Limiter) -> None:
+        """Let through what `inner` lets through."""
+        self._inner = inner
+
+    @contextlib.asynccontextmanager
+    async def slot(self, tokens: int = 0) -> AsyncGenerator[HeldSlot]:
+        """Wait for the turn of one request that will take about so many tokens.
+
+        Raises:
+            BudgetError: what it can cost does not fit.
+        """
+        ask = _ASK.get()
+        async with self._inner.slot(tokens) as slot:
+            if ask is not None:
+                ask.before_request()
+            yield HeldSlot(slot, ask)
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing start for so long."""
+        self._inner.pause(seconds)
+
+
+@dataclass
+class HeldSlot:
+    """One request that is under way."""
+
+    _slot: Slot
+    _ask: _Ask | None
+
+    def used(self, tokens: int) -> None:
+        """It was answered, and took so many tokens."""
+        self._slot.used(tokens)
+        if self._ask is not None:
+            self._ask.n_paid += 1
+
+
 def most_usd(
     request: Request,
     cost: Cost,
     *,
     max_tokens: int | None = None,
-    n_asks: int = 1,
+    n_before: int = 0,
     image_tokens: int = IMAGE_TOKENS,
 ) -> float | None:
     """The most that a request can cost: a long estimate of the prompt, and the longest reply.
+
+    Args:
+        request: what is asked.
+        cost: the price.
+        max_tokens: the longest reply to a request that sets none.
+        n_before: replies that could not be used, which are in the prompt when it asks again.
+        image_tokens: the most that a picture takes.
 
     Returns:
         USD; None: no price is known, or the reply has no longest (and is not free).
@@ -289,13 +394,7 @@ def most_usd(
     if reply is None:
         # A price of nothing is the same for any length.
         return 0.0 if cost(prompt, 1_000_000) == 0 else None
-    total = 0.0
-    for n_before in range(n_asks):
-        one = cost(prompt + n_before * (reply + _AGAIN_TOKENS), reply)
-        if one is None:
-            return None
-        total += one
-    return total
+    return cost(prompt + n_before * (reply + _AGAIN_TOKENS), reply)
 
 
 _WORD = re.compile(r" ?(?<![\w+/=-])[A-Za-z]{1,20}(?![\w+/=-])")

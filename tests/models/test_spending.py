@@ -24,10 +24,12 @@ from browseruse_bench.models.base import (
     Request,
     TruncatedError,
 )
+from browseruse_bench.models.limits import Limiter
 from browseruse_bench.models.spending import (
     IMAGE_TOKENS,
     Budget,
     BudgetModel,
+    HoldingLimiter,
     most_tokens,
     most_usd,
 )
@@ -465,14 +467,80 @@ def test_the_estimate_is_above_what_a_tokenizer_makes_of_it(text, tokens):
     assert most_tokens(asked(text)) - 32 >= tokens
 
 
-def test_a_model_that_asks_again_is_held_for_each_time_with_what_came_before():
+def test_what_is_asked_again_has_what_came_before_in_its_prompt():
     def cost(prompt, reply):
         return prompt + 1000 * reply
 
-    once = most_usd(asked("x", max_tokens=100), cost)
-    twice = most_usd(asked("x", max_tokens=100), cost, n_asks=2)
-    assert once == 33 + 100_000
-    assert twice == 2 * once + 100 + 512
+    first = most_usd(asked("x", max_tokens=100), cost)
+    third = most_usd(asked("x", max_tokens=100), cost, n_before=2)
+    assert first == 33 + 100_000
+    assert third == first + 2 * (100 + 512)
+
+
+class AsksAgain:
+    """A model that sends several requests for one reply, each through its limiter."""
+
+    id = ModelId(label="m", provider="scripted", name="m")
+    may_see = "clean"
+
+    def __init__(self, n_requests, limiter, usd):
+        self.n_requests = n_requests
+        self.limiter = limiter
+        self.usd = usd
+        self.n_sent = 0
+
+    async def ask(self, request, *, purpose, restricted=False):
+        for _ in range(self.n_requests):
+            async with self.limiter.slot(10) as slot:
+                self.n_sent += 1
+                slot.used(10)
+        return Reply(raw="yes", usage=use(self.n_requests * self.usd), n_asked=self.n_requests)
+
+
+def priced(inner, budget, usd):
+    return BudgetModel(inner, budget, cost=flat(usd))
+
+
+async def test_each_further_request_of_an_ask_is_held_before_it_is_sent():
+    budget = Budget(1.0)
+    inner = AsksAgain(3, HoldingLimiter(Limiter()), usd=0.3)
+    await priced(inner, budget, 0.33).ask(asked(), purpose="judge")
+    assert budget.spent.known_usd == pytest.approx(0.9)
+    assert budget.spent.n_calls == 1
+    assert budget.spending.under_way() == (0, 0)
+
+
+async def test_a_further_request_that_does_not_fit_is_not_sent_and_what_was_paid_counts():
+    budget = Budget(1.0)
+    inner = AsksAgain(9, HoldingLimiter(Limiter()), usd=0.3)
+    with pytest.raises(BudgetError, match="would be passed"):
+        await priced(inner, budget, 0.33).ask(asked(), purpose="judge")
+    assert inner.n_sent == 3
+    spent = budget.spent
+    assert spent.n_lost == 3
+    assert 0.9 <= spent.charged_usd <= 1.0
+    assert budget.spending.under_way() == (0, 0)
+
+
+async def test_requests_after_an_outage_are_not_held_again():
+    budget = Budget(1.0)
+    limiter = HoldingLimiter(Limiter())
+
+    class Retries(AsksAgain):
+        async def ask(self, request, *, purpose, restricted=False):
+            for _ in range(5):
+                async with self.limiter.slot(10):
+                    self.n_sent += 1
+            raise OutageError("503, five times")
+
+    inner = Retries(1, limiter, usd=0)
+    with pytest.raises(OutageError):
+        await priced(inner, budget, 0.9).ask(asked(), purpose="judge")
+    assert (inner.n_sent, budget.spent.charged_usd) == (5, 0)
+    # Outside of any ask it is the limiter of the key.
+    async with limiter.slot(5) as slot:
+        slot.used(5)
+    limiter.pause(0.01)
 
 
 def test_the_schema_counts_as_a_part_of_the_prompt():
