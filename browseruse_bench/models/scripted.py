@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from browseruse_bench.errors import ConfigError
-from browseruse_bench.models.base import Clearance, ModelId, Reply, Request
+from browseruse_bench.models.base import (
+    Clearance,
+    MalformedError,
+    ModelId,
+    Reply,
+    Request,
+)
 from browseruse_bench.records.trace import Usage
 
 Answer = str | dict[str, Any] | list[Any]
@@ -35,15 +41,22 @@ class ScriptedModel:
         """All that it was asked, in order."""
 
     async def ask(self, request: Request, *, purpose: str, restricted: bool = False) -> Reply:
-        """The scripted answer; text is parsed if the request has a schema."""
+        """The scripted answer; text is parsed if the request has a schema.
+
+        Raises:
+            MalformedError: it is to be parsed and is not JSON.
+        """
         del purpose
         if restricted and self.may_see != "restricted":
             raise ConfigError(f"model {self.id.label} is not cleared for restricted text")
         self.requests.append(request)
         answer = self._answer(request.text, request.sample)
         raw = answer if isinstance(answer, str) else json.dumps(answer)
-        value = json.loads(raw) if request.schema_ is not None else None
         usage = Usage(model=self.id.label, cost_usd=0.0, price_source="scripted, free")
+        try:
+            value = json.loads(raw) if request.schema_ is not None else None
+        except ValueError as error:
+            raise MalformedError(f"not JSON: {error}", raw=raw, usage=usage) from error
         return Reply(value=value, raw=raw, usage=usage)
 
 
