@@ -20,6 +20,7 @@ VERBS = (
     "list",
     "benchmark",
     "agents",
+    "factory",
     "demo",
     "doctor",
 )

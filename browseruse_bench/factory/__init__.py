@@ -1,1 +1,10 @@
-"""From raw traffic to a released benchmark, stage by stage."""
+"""From raw traffic to a released benchmark, stage by stage.
+
+STAGES names them in the order in which they work; each is made from the workspace's
+configuration alone.
+"""
+
+from browseruse_bench.registry import Registry
+
+STAGES = Registry("stage", {})
+"""Name -> a `Source`, `Stage` or `Fold` class, in order."""

@@ -12,9 +12,11 @@ import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from browseruse_bench.errors import ConfigError
+from browseruse_bench.factory import STAGES
 from browseruse_bench.factory.context import Context, Resources
 from browseruse_bench.factory.runner import Progress, Settled, flow_of, run_fold, run_stage
 from browseruse_bench.factory.stage import Flow, Fold, Source, Step
@@ -25,6 +27,7 @@ from browseruse_bench.models.open import open_model
 from browseruse_bench.models.spending import Budget
 from browseruse_bench.records.base import Record
 from browseruse_bench.registry import unknown_name
+from browseruse_bench.store.commit import running_commit
 
 
 def utc_now() -> str:
@@ -102,20 +105,20 @@ class Pipeline:
                 yield step.gives.model_validate(entry.value)
 
     def units(self, step: Step) -> Iterator[Record]:
-        """What a step takes: all that the step before it keeps.
+        """What a step takes: all that the step before it keeps; nothing, for the first.
 
         Raises:
             ConfigError: the step before it never ran.
         """
         before = self.before(step)
         if before is None:
-            return
+            return iter(())
         if not self.folder(before).path.exists():
             raise ConfigError(
                 f"stage {step.name} takes what {before.name} keeps, and that never ran here; "
                 f"`bubench factory run --until {step.name}` runs both"
             )
-        yield from self.kept(before)
+        return self.kept(before)
 
     def flow(self, step: Step) -> Flow:
         """Where everything that came into a step is now; zeros where nothing did."""
@@ -149,6 +152,7 @@ class Pipeline:
             ConfigError: its configuration changed, or the step before it never ran.
         """
         folder = self.folder(step)
+        units = self.units(step)
         if restart:
             folder.set_aside()
         folder.claim(step, self.commit)
@@ -158,7 +162,6 @@ class Pipeline:
             return Settled(flow=flow, n_now=flow.n_in, usage_now=(), seconds=0)
         before = self.before(step)
         assert before is not None
-        units = self.units(step)
         if isinstance(step, Fold):
             return await run_fold(step, units, folder, ctx, source=before.name)
         return await run_stage(
@@ -253,3 +256,14 @@ class Pipeline:
 
 def _fits(entry: Entry, key: str) -> bool:
     return entry.unit.startswith(key) or (entry.out or "").startswith(key)
+
+
+def open_pipeline(path: Path) -> Pipeline:
+    """All stages over the workspace in a folder.
+
+    Raises:
+        ConfigError: it is no workspace, or its configuration is wrong.
+    """
+    workspace = Workspace.open(path)
+    steps = tuple(STAGES.get(name)(workspace.config) for name in STAGES)
+    return Pipeline(workspace, steps, commit=running_commit())

@@ -10,6 +10,8 @@ What is wrong in workspace.toml is said all at once.
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,3 +153,10 @@ def create(path: Path, template: str) -> Path:
     workspace.zone("restricted")
     workspace.zone("clean")
     return file
+
+
+def template(name: str) -> str:
+    """A workspace.toml to fill in, with the models of the published pipeline as the example."""
+    text = Path(__file__).with_name("workspace.template.toml").read_text(encoding="utf-8")
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip(".-") or "workspace"
+    return text.replace('"NAME"', json.dumps(plain))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import platform
 import re
-import subprocess
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,6 +41,7 @@ from browseruse_bench.runs.capacity import (
     memory_gb,
     n_cores,
 )
+from browseruse_bench.store.commit import running_commit
 from browseruse_bench.store.files import segment_problem
 from browseruse_bench.store.redact import Redactor
 from browseruse_bench.store.run_folder import RunFolder, newest
@@ -151,7 +151,7 @@ def plan(request: RunRequest) -> Plan:
         stand_in_hosts=tuple(sorted(request.sites)),
         guard=backend.guard(fence=identity.network == "sites"),
         versions=_versions(),
-        commit=_commit(),
+        commit=running_commit(),
         machine=_machine(),
         settings=_settings(request, concurrency),
         selections=_grown(earlier, _selection(request, selected.tasks)),
@@ -402,17 +402,6 @@ def _machine() -> Machine:
         n_cores=n_cores(),
         memory_gb=round(memory_gb(), 1),
     )
-
-
-def _commit() -> str | None:
-    """The commit of the harness where it runs from a checkout; None elsewhere."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return None
-    done = subprocess.run(
-        ["git", "-C", str(root), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    )
-    return done.stdout.strip() or None
 
 
 def _now() -> str:

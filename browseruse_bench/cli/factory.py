@@ -1,0 +1,154 @@
+"""`bubench factory`: from raw traffic to a released benchmark."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from browseruse_bench.cli import options
+
+if TYPE_CHECKING:
+    from browseruse_bench.factory.pipeline import Pipeline
+    from browseruse_bench.factory.runner import Settled
+    from browseruse_bench.factory.stage import Step
+
+workspace = click.option(
+    "--workspace",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    show_default="the current folder",
+    help="Folder with workspace.toml.",
+)
+
+
+@click.group("factory")
+def command() -> None:
+    """Turn real traffic into tasks, rubrics and rewards."""
+
+
+@command.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+def init(folder: Path) -> None:
+    """Make a workspace in DIR, with a workspace.toml to fill in."""
+    from browseruse_bench.factory.workspace import create, template
+
+    file = create(folder, template(folder.resolve().name))
+    click.echo(f"{file}: fill in [corpus], then `bubench factory run --workspace {folder}`")
+
+
+@command.command()
+@click.argument("stages", nargs=-1, metavar="[STAGE...]")
+@click.option("--until", metavar="STAGE", help="Run all stages up to this one.")
+@click.option("--restart", is_flag=True, help="Begin the named stages anew; old ones are kept.")
+@workspace
+@options.as_json
+def run(
+    stages: tuple[str, ...], until: str | None, restart: bool, workspace: Path, as_json: bool
+) -> None:
+    """Run stages over everything that came in; what was settled stays settled.
+
+    Without names all stages run, in their order.
+    """
+    from browseruse_bench.cli.factory_running import run_stages
+    from browseruse_bench.errors import ConfigError
+
+    if restart and not stages:
+        raise ConfigError("--restart: name the stages that begin anew")
+    pipeline = _pipeline(workspace)
+    chosen = pipeline.chosen(stages, until)
+    done = run_stages(pipeline, chosen, restart=restart)
+    _show_funnel(pipeline, as_json=as_json)
+    _refuse_incomplete(done)
+
+
+@command.command()
+@workspace
+@options.as_json
+def status(workspace: Path, as_json: bool) -> None:
+    """Show the funnel: what came in, what was kept and dropped, what it cost."""
+    _show_funnel(_pipeline(workspace), as_json=as_json)
+
+
+@command.command()
+@click.argument("unit", metavar="UNIT")
+@workspace
+@options.as_json
+def show(unit: str, workspace: Path, as_json: bool) -> None:
+    """Show everything that happened to one task, stage by stage.
+
+    UNIT is its key in any stage, or the beginning of it.
+    """
+    from browseruse_bench.report.render import clean
+
+    chapters = _pipeline(workspace).history(unit)
+    if as_json:
+        told = [
+            {"stage": c.stage, **(c.entry.as_json() if c.entry else dict(c.known))}
+            for c in chapters
+        ]
+        click.echo(json.dumps(told, indent=2, ensure_ascii=False))
+        return
+    for chapter in chapters:
+        told = chapter.entry.as_json() if chapter.entry else dict(chapter.known)
+        click.echo(f"{chapter.stage}:")
+        for name, value in told.items():
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            click.echo(f"  {name}: {clean(text)}")
+
+
+@command.command()
+@click.argument("stage", required=False)
+@workspace
+def report(stage: str | None, workspace: Path) -> None:
+    """Show a stage's report: counts by reason, cost, sampled drops; the funnel without STAGE."""
+    from browseruse_bench.factory.funnel import stage_report
+
+    pipeline = _pipeline(workspace)
+    if stage is None:
+        _show_funnel(pipeline, as_json=False)
+        return
+    click.echo(stage_report(pipeline, pipeline.step(stage)), nl=False)
+
+
+def _pipeline(path: Path) -> Pipeline:
+    from browseruse_bench.factory.pipeline import open_pipeline
+
+    return open_pipeline(path)
+
+
+def _show_funnel(pipeline: Pipeline, *, as_json: bool) -> None:
+    from browseruse_bench.factory.funnel import funnel, funnel_table
+    from browseruse_bench.report.render import show
+
+    rows = funnel(pipeline)
+    if as_json:
+        click.echo(json.dumps([row.as_json() for row in rows], indent=2))
+    else:
+        show([funnel_table(rows)])
+
+
+def _refuse_incomplete(done: list[tuple[Step, Settled]]) -> None:
+    """Everything that was to be done is done.
+
+    Raises:
+        BudgetError: the budget was reached.
+        IncompleteError: something failed or is pending.
+    """
+    from browseruse_bench.errors import BudgetError, IncompleteError
+
+    for step, settled in done:
+        if settled.over_budget:
+            raise BudgetError(
+                f"{step.name}: {settled.over_budget}; raise it, and the same command goes on"
+            )
+    left: dict[str, Any] = {
+        step.name: f"{settled.flow.failed} failed, {settled.flow.pending} pending"
+        for step, settled in done
+        if settled.flow.failed or settled.flow.pending
+    }
+    if left:
+        told = "; ".join(f"{name}: {text}" for name, text in left.items())
+        raise IncompleteError(f"{told}; the same command tries them again")
