@@ -48,7 +48,8 @@ def page(url: str, text: str | None, *calls: Call, **actions: Any) -> Seen:
     """A step with whole calls, and calls as name=argument (a text or a dict of arguments).
 
     `_target`, `_document`, `_by` ("agent") and `_before` (text before the calls) set what
-    their names say. `text=None` leaves the page without a text observation.
+    their names say, `_shot` (bytes) is a picture of the page and `_title` its title.
+    `text=None` leaves the page without a text observation.
     """
     options = {k: actions.pop(k) for k in list(actions) if k.startswith("_")}
     named = tuple(call(name, argument) for name, argument in actions.items())
@@ -78,7 +79,8 @@ class _Builder:
 
     def step(self, index: int, seen: Seen, before: Page | None) -> Step:
         target = seen.options.get("_target", "T1")
-        made = Page(target_id=target, url=seen.url, title="", tabs=(seen.url,))
+        title = seen.options.get("_title", "")
+        made = Page(target_id=target, url=seen.url, title=title, tabs=(seen.url,))
         document = seen.options.get("_document")
         if document is not None:
             made = made.model_copy(update={"document_id": document})
@@ -93,6 +95,15 @@ class _Builder:
             for timing, text in (("before", seen.options.get("_before")), ("after", seen.text))
             if text is not None
         ]
+        if (shot := seen.options.get("_shot")) is not None:
+            observations.append(
+                Observation(
+                    kind="screenshot",
+                    ref=put_evidence(self.folder, shot, "png"),
+                    url=seen.url,
+                    captured_by=seen.options.get("_by", "harness"),
+                )
+            )
         return Step(
             index=index,
             t0=float(index),
