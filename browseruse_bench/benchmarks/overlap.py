@@ -1,7 +1,7 @@
 """Which items of a rubric ask for the same: one defect would then be paid for twice.
 
 Three signs, each explained: the same fact or the same check under two items, nearly the same
-words, and an item about a summary or a document that asks again for what another one asked.
+words, and an item about one summary, brief or document that gathers what the others ask for.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from dataclasses import dataclass
 from browseruse_bench.benchmarks.requirement_words import ING, PARTICIPLES, THIRD, VERBS
 from browseruse_bench.records.rubric import MARKER, AnswerCheck, Check, Item, Rubric, UrlCheck
 
-SAME_WORDS = 0.4
+SAME_WORDS = 0.55
 """Share of the rarer words, of the item that has fewer, from which two items are alike."""
-RESTATED = 0.16
-"""Share of an item's rarer words from which a summary asks for it again (half of it, if a name
-is among them; half as much more, if none is)."""
 
 _STOP = frozenset(
     [
@@ -118,19 +115,62 @@ _STOP = frozenset(
     ]
 )
 _EVERYWHERE = frozenset(
-    ["google", "official", "page", "pages", "cryptpad", "sheet", "sheets", "document"]
+    [
+        "page",
+        "open",
+        "tab",
+        "link",
+        "title",
+        "name",
+        "url",
+        "date",
+        "price",
+        "concise",
+        "final",
+        "combine",
+        "complete",
+        "short",
+        "clear",
+        "official",
+        "search",
+        "public",
+        "browser",
+        "google",
+        "best",
+        "top",
+        "select",
+        "one",
+        "first",
+        "time",
+        "detail",
+        "require",
+        "request",
+        "each",
+    ]
 )
-"""Names and nouns that tell no item from another."""
-_DELIVERED = re.compile(
-    r"\b(?:summar\w+|brief\w*|roundup|plan|document|doc|spreadsheet|sheet|memo|itinerary|report"
-    r"|overview|findings|final (?:answer|response|output))\b",
+"""Words that tell no item from another."""
+_DELIVERED = (
+    r"(?:summar(?:y|ies)|brief(?:ing)?|roundup|plan|document|doc|memo|itinerary|report|synthesis"
+    r"|overview|write-?up|response|output|message|shortlist|recommendation)"
+)
+_IS_DELIVERED = re.compile(
+    r"(?:return|present|produce|deliver|compile|create|provide|give|write|prepare|build|collect)s?\b"
+    rf"|(?:the|a|an|one)\b(?:\W+[\w’'-]+){{0,7}}?\W+{_DELIVERED}\b",
     re.IGNORECASE,
 )
 _GATHERS = re.compile(
-    r"\b(?:combin\w+|includ\w+|contain\w+|cover\w*|all|together|integrat\w+|consolidat\w+"
-    r"|populated|complete)\b",
+    rf"\b{_DELIVERED}\b(?:\W+\w+){{0,10}}?\W+(?:that\s+)?(?:combin|includ|contain|cover|integrat"
+    r"|consolidat|ties?\b|bring|begin|present|captur|populated)\w*",
     re.IGNORECASE,
 )
+_GATHERS_ALL = re.compile(
+    r"\b(?:all|both|every) (?:of )?(?:the )?(?:\w+ ){0,2}?(?:findings|results|information|details"
+    rf"|result groups|sections|components|items)\b.*\b{_DELIVERED}\b"
+    rf"|\b{_DELIVERED}\b.*\b(?:all|both|every) (?:of )?(?:the )?(?:\w+ ){{0,2}}?(?:findings|results"
+    r"|information|details|result groups|sections|components|items)\b",
+    re.IGNORECASE,
+)
+_KEEPS_OPEN = re.compile(r"(?:open|keep|leave|use|browser)\b.*\btabs?\b", re.IGNORECASE)
 _WORD = re.compile(r"[A-Za-z0-9$][\w’'.-]*\w|\w")
 
 
@@ -229,13 +269,15 @@ class _Wording:
         self.texts = texts
         self.stems = {id_: frozenset(_stems(text)) for id_, text in texts.items()}
         self.names = {id_: frozenset(_names(text)) for id_, text in texts.items()}
-        self.gathering = {
-            id_ for id_, text in texts.items() if _DELIVERED.search(text) and _GATHERS.search(text)
+        self.gathered = {
+            id_: frozenset(_stems(part))
+            for id_, text in texts.items()
+            if (part := _gathered(text)) is not None
         }
-        """Items about a summary or a document that gathers what others ask for."""
+        """Items that gather what others ask for -> the stems of what they gather."""
         self._n_of = Counter(stem for found in self.stems.values() for stem in found)
         self._n_of_single = Counter(
-            stem for id_, found in self.stems.items() if id_ not in self.gathering for stem in found
+            stem for id_, found in self.stems.items() if id_ not in self.gathered for stem in found
         )
 
     def weight(self, stems: Iterable[str]) -> float:
@@ -245,6 +287,8 @@ class _Wording:
 
     def alike(self, one: str, other: str) -> frozenset[str]:
         """The shared stems, if the items say nearly the same; else none."""
+        if _are_parallel(self.texts[one], self.texts[other]):
+            return frozenset()
         lead = _lead(self.texts[one], self.texts[other])
         left, right = self.stems[one] - lead, self.stems[other] - lead
         least = min(self.weight(left), self.weight(right))
@@ -254,41 +298,55 @@ class _Wording:
             return frozenset()
         return shared
 
-    def restated(self, item: str, summary: str) -> frozenset[str]:
-        """The stems by which a gathering item asks again for what an item asks; else none."""
-        if summary not in self.gathering or item in self.gathering:
-            return frozenset()
-        rare = max(2, len(self.stems) / 2)
-        shared = frozenset(
-            stem
-            for stem in self.stems[item] & self.stems[summary]
-            if self._n_of_single[stem] <= rare
+    def sources(self, gathering: str) -> dict[str, frozenset[str]]:
+        """The earlier items whose results an item gathers, each with the stems that show it;
+        none unless they are two and told apart.
+        """
+        found: dict[str, frozenset[str]] = {}
+        for id_ in itertools.takewhile(lambda id_: id_ != gathering, self.texts):
+            text = self.texts[id_]
+            if id_ in self.gathered or (
+                _KEEPS_OPEN.match(text) and "tab" not in self.stems[gathering]
+            ):
+                continue
+            shared = self.stems[id_] & self.gathered[gathering]
+            if telling := frozenset(stem for stem in shared if self._tells(stem, id_)):
+                found[id_] = telling
+        told_apart = {stem for telling in found.values() for stem in telling}
+        return found if len(found) > 1 and len(told_apart) > 1 else {}
+
+    def _tells(self, stem: str, id_: str) -> bool:
+        """Whether a stem is of few items, or a name of no more than half of them."""
+        n = self._n_of_single[stem]
+        half = (len(self.texts) - len(self.gathered) + 1) / 2
+        return (
+            stem not in _COMMON
+            and not stem.isdigit()
+            and (n <= 2 or (stem in self.names[id_] and n <= half))
         )
-        named = {
-            name
-            for name in shared & self.names[item] & self.names[summary]
-            if name not in _EVERYWHERE and not name.isdigit()
-        }
-        share = self.weight(shared) / self.weight(self.stems[item]) if shared else 0
-        needed = RESTATED / 2 if named else RESTATED * 1.5
-        return shared if share >= needed and (named or len(shared) > 1) else frozenset()
+
+
+def _gathered(text: str) -> str | None:
+    """What an item about one summary or document gathers; None if it is no such item."""
+    if not _IS_DELIVERED.match(text):
+        return None
+    found = _GATHERS.search(text)
+    if found is not None and re.search(r",| and ", text[found.end() :]):
+        return text[found.end() :]
+    return text if _GATHERS_ALL.search(text) else None
 
 
 def _same_words(rubric: Rubric) -> Iterator[Overlap]:
     wording = _Wording({item.id: item.requirement for item in rubric.items})
-    for one, other in ((a.id, b.id) for a, b in _pairs(rubric)):
-        if _are_parallel(wording.texts[one], wording.texts[other]):
-            continue
-        shared = wording.alike(one, other)
+    for one, other in _pairs(rubric):
+        shared = wording.alike(one.id, other.id)
         if shared:
-            yield Overlap((one, other), f"both ask in nearly the same words: {_named(shared)}")
-            continue
-        for item, summary in ((one, other), (other, one)):
-            shared = wording.restated(item, summary)
-            if shared:
-                reason = f"{summary} gathers again what {item} asks for: {_named(shared)}"
-                yield Overlap((one, other), reason)
-                break
+            reason = f"both ask in nearly the same words: {_named(shared)}"
+            yield Overlap((one.id, other.id), reason)
+    for gathering in wording.gathered:
+        for source, shared in wording.sources(gathering).items():
+            reason = f"{gathering} gathers again what {source} asks for: {_named(shared)}"
+            yield Overlap((source, gathering), reason)
 
 
 def _named(stems: Iterable[str]) -> str:
@@ -348,3 +406,4 @@ def _stem(word: str) -> str:
 
 
 _VERB_STEMS = frozenset(_stem(form) for form in (*VERBS, *THIRD, *PARTICIPLES, *ING))
+_COMMON = frozenset(_stem(word) for word in _EVERYWHERE)
