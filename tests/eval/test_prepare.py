@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from browseruse_bench.eval.corroboration import Evidence
 from browseruse_bench.eval.fencing import fence_of
-from browseruse_bench.eval.material import take_apart
 from browseruse_bench.eval.matcher import Read
+from browseruse_bench.eval.material import take_apart
 from browseruse_bench.eval.prepare import (
     Budget,
     Needs,
