@@ -24,6 +24,7 @@ class JudgeOptions:
     judge: str | None = None
     panel: tuple[str, ...] = ()
     judge_mode: str = "whole"
+    judge_all: bool = False
     judge_budget_usd: float | None = None
 
     def __post_init__(self) -> None:
@@ -61,8 +62,10 @@ class JudgeOptions:
             open_model(name, calls=experiments / CALLS, budget=budget, what=what)
             for name in self.panel or (cast("str", self.judge),)
         ]
-        judges = [FindingsJudge(model, mode=mode) for model in models]
-        return (PanelJudge(judges) if self.panel else judges[0]), models[0]
+        by_code = not self.judge_all
+        if self.panel:
+            return PanelJudge(models, mode=mode, by_code=by_code), models[0]
+        return FindingsJudge(models[0], mode=mode, by_code=by_code), models[0]
 
     def asking(
         self, *, scope: str, experiments: Path, concurrency: int = 2, timeout_s: float = 120

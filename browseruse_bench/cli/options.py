@@ -74,7 +74,7 @@ def judges(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_judging(**given: Any) -> Any:
         from browseruse_bench.cli.judges import JudgeOptions
 
-        names = ("judge", "panel", "judge_mode", "judge_budget_usd")
+        names = ("judge", "panel", "judge_mode", "judge_all", "judge_budget_usd")
         judging = JudgeOptions(**{name: given.pop(name) for name in names})
         return command(judging=judging, **given)
 
@@ -102,6 +102,12 @@ _JUDGES = (
         show_default=True,
         help="One call for the whole rubric, one for each item, or each item on the evidence "
         "that was found for it first.",
+    ),
+    click.option(
+        "--judge-all",
+        is_flag=True,
+        help="The judge decides the items that have a check too; otherwise code decides those, "
+        "and the judge the others and what is honest.",
     ),
     click.option(
         "--judge-budget-usd",

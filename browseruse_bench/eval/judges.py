@@ -90,8 +90,8 @@ def kind_of(rubric: Rubric | None, *, evaluator: bool, model: bool = False) -> K
     Args:
         rubric: its rubric, if it has one.
         evaluator: whether the benchmark has an evaluator of its own.
-        model: whether a model judge was named: then it reads every rubric, also one that code
-            could grade.
+        model: whether a model judge was named: it reads every rubric, for what code cannot
+            check in it, and for honesty and causes.
     """
     if evaluator:
         return "evaluator"
