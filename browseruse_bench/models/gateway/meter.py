@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from browseruse_bench.errors import BudgetError
+from browseruse_bench.errors import BudgetError, StoreError
 from browseruse_bench.models import prices
 from browseruse_bench.models.gateway.bodies import as_kept, prompt_tokens
 from browseruse_bench.models.gateway.call import Call, Denied
 from browseruse_bench.models.ledger import Call as Kept
 from browseruse_bench.models.ledger import Ledger, RequestDigest, Status
-from browseruse_bench.models.open import most_of
 from browseruse_bench.models.spec import ModelSpec
-from browseruse_bench.models.spending import Budget
+from browseruse_bench.models.spending import Budget, cost_of
 from browseruse_bench.models.spending_log import Outcome
 from browseruse_bench.records.base import content_key
 from browseruse_bench.records.trace import Usage
@@ -74,13 +73,15 @@ class Meter:
         self.spent: Spent | None = None
         self.outage: str | None = None
         """Why the provider gave nothing at the last call; None: it gave something."""
+        self.fault: StoreError | None = None
+        """What could not be written: the harness's own fault."""
         self.n_calls = 0
         """Calls that were sent to the provider."""
         own: list[tuple[Budget, By]] = [] if attempt is None else [(attempt, "attempt")]
         self._budgets: list[tuple[Budget, By]] = [*own, (run, "run")]
         self._ledger = ledger
         self._changed = changed
-        self._most = most_of(spec)
+        self._most = cost_of(spec)
         self._known: Usage | None = None
         self._lost: Usage | None = None
         self._n_lost = 0
@@ -130,8 +131,20 @@ class Meter:
         """Count the call, keep it, and let go of what was held for it.
 
         Raises:
-            StoreError: it could not be written.
+            StoreError: it could not be written; `fault` says so, too.
         """
+        try:
+            self._end(call)
+        except OSError as error:
+            self.fault = StoreError(f"{error.filename or 'calls'}: {error.strerror or error}")
+            raise self.fault from error
+        except StoreError as error:
+            self.fault = error
+            raise
+        finally:
+            self._changed(self)
+
+    def _end(self, call: Call) -> None:
         usage, outcome = self._used(call)
         for budget, id in call.held:
             budget.spending.end(id, outcome, usage)
@@ -143,10 +156,7 @@ class Meter:
             self._spend(f"{call.capped_by} cut an answer off", "attempt")
         if call.end in ("answered", "refused", "failed"):
             self.outage = call.why if call.outage else None
-        try:
-            self._keep(call, usage)
-        finally:
-            self._changed(self)
+        self._keep(call, usage)
 
     async def _hold(self, call: Call, budget: Budget, by: By) -> None:
         try:

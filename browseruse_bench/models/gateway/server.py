@@ -25,7 +25,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from browseruse_bench.errors import ConfigError
+from browseruse_bench.errors import ConfigError, StoreError
 from browseruse_bench.models.gateway.call import Call, Denied, read_call
 from browseruse_bench.models.gateway.forward import Broken, Cleaner, Upstream
 from browseruse_bench.models.gateway.meter import Meter
@@ -172,14 +172,10 @@ class Gateway:
         try:
             await self._answer(scope, receive, client)
         except Denied as denied:
-            wire = _wire_like(scope)
-            body = wire.error(denied.status, f"bubench gateway: {denied}", denied.code)
-            # The request may not have been read to its end.
-            headers = [("connection", "close")]
-            headers.append(("x-should-retry", "true" if denied.retry_after_s else "false"))
-            if denied.retry_after_s:
-                headers.append(("retry-after", str(math.ceil(denied.retry_after_s))))
-            await client.whole(denied.status, body, headers)
+            await client.failed(denied, _wire_like(scope))
+        except StoreError as error:
+            fault = Denied(500, f"the harness failed: {error}", "harness")
+            await client.failed(fault, _wire_like(scope))
         except (Broken, _Gone):
             return
 
@@ -246,8 +242,10 @@ class _Client:
 
     def __init__(self, send: Send) -> None:
         self._send = send
+        self._started = False
 
     async def start(self, status: int, headers: Sequence[tuple[str, str]]) -> None:
+        self._started = True
         raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in headers]
         await self._send({"type": "http.response.start", "status": status, "headers": raw})
 
@@ -263,6 +261,18 @@ class _Client:
         await self.start(status, [kind, ("content-length", str(len(content))), *headers])
         await self.piece(content)
         await self.finish()
+
+    async def failed(self, denied: Denied, wire: Wire) -> None:
+        """Say why not, in the words of a wire; nothing, where an answer has begun."""
+        if self._started:
+            return
+        body = wire.error(denied.status, f"bubench gateway: {denied}", denied.code)
+        again = denied.retry_after_s is not None or denied.status in (502, 504)
+        # The request may not have been read to its end.
+        headers = [("connection", "close"), ("x-should-retry", "true" if again else "false")]
+        if denied.retry_after_s is not None:
+            headers.append(("retry-after", str(math.ceil(denied.retry_after_s))))
+        await self.whole(denied.status, body, headers)
 
 
 class _Gone(Exception):  # noqa: N818

@@ -21,8 +21,19 @@ async def raw(port, data, *, read=True):
         writer.close()
     head, _, body = answer.partition(b"\r\n\r\n")
     first, *lines = head.decode("latin-1").split("\r\n")
-    headers = [tuple(part.strip() for part in line.split(":", 1)) for line in lines]
+    pairs = (line.split(":", 1) for line in lines)
+    headers = [(name.strip().lower(), value.strip()) for name, value in pairs]
+    if dict(headers).get("transfer-encoding") == "chunked":
+        body = b"".join(unchunked(body))
     return int(first.split(" ")[1]), headers, body
+
+
+def unchunked(body):
+    """The chunks of a body, as far as it came."""
+    while body:
+        size, _, body = body.partition(b"\r\n")
+        yield body[: int(size, 16)]
+        body = body[int(size, 16) + 2 :]
 
 
 async def post(
