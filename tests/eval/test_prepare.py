@@ -136,7 +136,8 @@ def test_first_and_last_are_kept_then_needed_ones_then_evenly_spread(make_trace)
     shown, why = prepared(folder, images=6)
     steps = sorted(n for n, _ in shown.shown if n != "final")
     assert steps[0] == 1
-    assert ("final" in {n for n, _ in shown.shown}) and len(shots_of(shown)) == 6
+    assert "final" in {n for n, _ in shown.shown}
+    assert len(shots_of(shown)) == 6
     assert 8 in steps
     gaps = [b - a for a, b in zip([*steps, 42][:-1], [*steps, 42][1:], strict=True)]
     assert max(gaps) <= 20
