@@ -1,0 +1,42 @@
+"""Judges the run in a folder with a model that is paid for: run as a script, to be killed."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+
+from browseruse_bench.benchmarks.load import load_benchmark
+from browseruse_bench.eval.evaluate import Asking, evaluate_run
+from browseruse_bench.eval.findings.judge import FindingsJudge
+from browseruse_bench.models.ledger import Ledger, LedgerModel
+from browseruse_bench.models.scripted import ScriptedModel
+from browseruse_bench.store.run_folder import RunFolder
+from tests.eval.findings.believer import Believer
+
+
+class Paid(ScriptedModel):
+    """Takes its time, and notes each payment."""
+
+    def __init__(self, log: Path):
+        super().__init__(Believer())
+        self.log = log
+
+    async def ask(self, request, **more):
+        await asyncio.sleep(0.004)
+        with self.log.open("a") as log:
+            log.write(json.dumps([request.key]) + "\n")
+        return await super().ask(request, **more)
+
+
+def main(root: Path, run: Path, benchmark: Path) -> None:
+    model = LedgerModel(Paid(root / "payments.log"), Ledger(root / "calls"))
+    judging = evaluate_run(
+        RunFolder(run),
+        load_benchmark(str(benchmark)),
+        asking=Asking(judge=FindingsJudge(model, by_code=False), concurrency=3),
+    )
+    print(len(asyncio.run(judging).new))
+
+
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))
