@@ -14,13 +14,15 @@ from pathlib import Path
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.models import MODELS
 from browseruse_bench.models.base import Model
+from browseruse_bench.models.batch.collector import BatchCollector
+from browseruse_bench.models.batch.folder import BatchFolder, BatchInfo
+from browseruse_bench.models.batch.form import form_of
 from browseruse_bench.models.config import CONFIG
 from browseruse_bench.models.ledger import Ledger, LedgerModel
 from browseruse_bench.models.limits import Limiter, Limits, limiter_for
-from browseruse_bench.models.prices import Counted, cost
 from browseruse_bench.models.replay import PREFIX, ReplayModel, recorded_model
 from browseruse_bench.models.spec import ModelSpec, model_spec
-from browseruse_bench.models.spending import Budget, BudgetModel, Cost, HoldingLimiter
+from browseruse_bench.models.spending import Budget, BudgetModel, HoldingLimiter, cost_of
 from browseruse_bench.models.spending_log import spending_at
 
 
@@ -31,6 +33,7 @@ def open_model(
     budget: Budget | None = None,
     cwd: Path | None = None,
     restricted_calls: Path | None = None,
+    batch: Path | None = None,
     keep_requests: bool = False,
     what: str = "--model",
     config: str = CONFIG,
@@ -45,6 +48,8 @@ def open_model(
         cwd: the folder of the configuration and .env; default the current one.
         restricted_calls: folder of the calls that may hold personal data, mode 0700; None:
             restricted requests are refused.
+        batch: folder in which requests wait that the ledger cannot answer; asking raises
+            PendingError, and nothing is paid. None: the provider is asked.
         keep_requests: keep the messages of requests beside their digest.
         what: the flag or place that `text` comes from, for messages.
         config: name of the file in `cwd` whose [models] may be meant.
@@ -69,16 +74,36 @@ def open_model(
             spending=budget.spending,
             scope=scope,
         )
-    asked = paid_model(model_spec(text, what=what, cwd=cwd, config=config), budget)
+    spec = model_spec(text, what=what, cwd=cwd, config=config, need_key=batch is None)
+    if batch is not None:
+        if calls is None:
+            raise ConfigError(f"{what} {text}: a batch needs a folder of calls for its answers")
+        info = BatchInfo(
+            model=spec.id,
+            text=text,
+            cwd=str((cwd or Path.cwd()).resolve()),
+            config=config,
+            calls=str(calls.resolve()),
+            restricted_calls=None if restricted_calls is None else str(restricted_calls.resolve()),
+        )
+        asked: Model = _collector(batch, info, spec, scope)
+    else:
+        asked = paid_model(spec, budget)
     if ledger is None:
         return asked
     return LedgerModel(asked, ledger, restricted=restricted, spending=budget.spending, scope=scope)
 
 
+def _collector(batch: Path, info: BatchInfo, spec: ModelSpec, scope: str) -> BatchCollector:
+    form_of(spec)
+    folder = BatchFolder.of(batch, spec.id)
+    return BatchCollector(folder, info, may_see=spec.asking.may_see, scope=scope)
+
+
 def paid_model(spec: ModelSpec, budget: Budget) -> BudgetModel:
     """The model of a spec within a budget and the limits of its key, without a ledger."""
     inner = MODELS.get(spec.provider)(spec, limiter=HoldingLimiter(limiter_of(spec)))
-    return BudgetModel(inner, budget, cost=most_of(spec), max_tokens=spec.asking.params.max_tokens)
+    return BudgetModel(inner, budget, cost=cost_of(spec), max_tokens=spec.asking.params.max_tokens)
 
 
 def limiter_of(spec: ModelSpec) -> Limiter:
@@ -90,24 +115,6 @@ def limiter_of(spec: ModelSpec) -> Limiter:
         tokens_per_minute=asking.tokens_per_minute,
     )
     return limiter_for(spec.base_url or spec.provider, spec.key, limits)
-
-
-def most_of(spec: ModelSpec) -> Cost:
-    """What tokens of a model cost at most, however the provider counts them: read or put into
-    its cache for an hour, said or thought.
-    """
-
-    def most(prompt: int, reply: int) -> float | None:
-        ways = (
-            Counted(uncached=prompt, output=reply),
-            Counted(written=prompt, reasoning=reply),
-            Counted(written=prompt, written_1h=prompt, output=reply),
-        )
-        amounts = [cost(spec, way).usd for way in ways]
-        known = [amount for amount in amounts if amount is not None]
-        return max(known) if len(known) == len(amounts) else None
-
-    return most
 
 
 def _restricted(path: Path | None, *, keep_requests: bool) -> Ledger | None:

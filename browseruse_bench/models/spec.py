@@ -153,7 +153,12 @@ def parse_model(text: str | None, agent: str, *, cwd: Path | None = None) -> Mod
 
 
 def model_spec(
-    text: str, *, what: str = "--model", cwd: Path | None = None, config: str = CONFIG
+    text: str,
+    *,
+    what: str = "--model",
+    cwd: Path | None = None,
+    config: str = CONFIG,
+    need_key: bool = True,
 ) -> ModelSpec:
     """The model that `text` means in any other role: a judge, a writer, a labeller.
 
@@ -162,12 +167,13 @@ def model_spec(
         what: the flag or place that it comes from, for messages.
         cwd: the folder of the configuration and .env; default the current one.
         config: name of the file whose [models] may be meant.
+        need_key: whether a key that is missing is an error: not where nobody is asked now.
 
     Raises:
         ConfigError: the form is wrong, or its key is missing; says which.
     """
     folder = cwd or Path.cwd()
-    parser = _Parser(read_config(folder / config), folder, what, MODELS.names())
+    parser = _Parser(read_config(folder / config), folder, what, MODELS.names(), need_key=need_key)
     return parser.parse(text, _answers)
 
 
@@ -191,6 +197,7 @@ class _Parser:
     folder: Path
     what: str
     providers: Sequence[str] = PROVIDERS
+    need_key: bool = True
 
     def parse(self, text: str, script: _Script) -> ModelSpec:
         models, where = self.config.models, f"{self.what} {text}"
@@ -273,7 +280,7 @@ class _Parser:
                 if source.get(name):
                     register(source[name])
                     return {"key": source[name], "key_name": name}
-        if needed:
+        if needed and self.need_key:
             raise ConfigError(
                 f"{where}: {' or '.join(variables)} is not set; put it into the environment "
                 f"or into {self.folder / '.env'}"

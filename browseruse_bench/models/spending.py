@@ -20,8 +20,10 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from browseruse_bench.errors import BenchError, BudgetError, ConfigError
+from browseruse_bench.models import prices
 from browseruse_bench.models.base import CallError, Clearance, Model, ModelId, Reply, Request
 from browseruse_bench.models.limits import Limiter, Slot
+from browseruse_bench.models.spec import ModelSpec
 from browseruse_bench.models.spending_log import Outcome, Spending, Totals, What
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.trace import Usage
@@ -367,6 +369,24 @@ class HeldSlot:
         self._slot.used(tokens)
         if self._ask is not None:
             self._ask.n_paid += 1
+
+
+def cost_of(spec: ModelSpec) -> Cost:
+    """What tokens of a model cost at most, however the provider counts them: read or put into
+    its cache for an hour, said or thought.
+    """
+
+    def most(prompt: int, reply: int) -> float | None:
+        ways = (
+            prices.Counted(uncached=prompt, output=reply),
+            prices.Counted(written=prompt, reasoning=reply),
+            prices.Counted(written=prompt, written_1h=prompt, output=reply),
+        )
+        amounts = [prices.cost(spec, way).usd for way in ways]
+        known = [amount for amount in amounts if amount is not None]
+        return max(known) if len(known) == len(amounts) else None
+
+    return most
 
 
 def most_usd(
