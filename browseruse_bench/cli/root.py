@@ -17,6 +17,7 @@ VERBS = (
     "report",
     "leaderboard",
     "compare",
+    "stability",
     "list",
     "benchmark",
     "rubric",

@@ -8,11 +8,17 @@ from browseruse_bench.records.base import Record
 from browseruse_bench.records.judgement import Finding, Integrity, Judgement
 
 
+def judge_name(judgement: Judgement) -> str:
+    """Who graded, for people: the models that were asked, by their labels, and the rules."""
+    models = dict.fromkeys(usage.model for usage in judgement.usage)
+    return f"{', '.join(models)} ({judgement.protocol})" if models else judgement.protocol
+
+
 class Side(Record):
     """What one grading says."""
 
     judge: str
-    """Its protocol."""
+    """See `judge_name`."""
     sample: int
     finding: Finding | None = None
     """Of the item; None where it is about integrity."""
@@ -64,7 +70,7 @@ def _side(
     judgement: Judgement, *, finding: Finding | None = None, integrity: tuple[Integrity, ...] = ()
 ) -> Side:
     return Side(
-        judge=judgement.protocol, sample=judgement.sample, finding=finding, integrity=integrity
+        judge=judge_name(judgement), sample=judgement.sample, finding=finding, integrity=integrity
     )
 
 

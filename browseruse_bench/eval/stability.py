@@ -6,6 +6,7 @@ The run's own judgements, and so its score and its place in a leaderboard, stay 
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,11 @@ class Chosen:
     """Traces that could be."""
     skipped: Mapping[Attempt, str]
     """Cannot be, and why."""
+
+    @property
+    def reasons(self) -> dict[str, int]:
+        """Why traces cannot be regraded -> how many."""
+        return dict(Counter(self.skipped.values()))
 
 
 def journal_of(folder: RunFolder) -> Path:

@@ -117,6 +117,9 @@ class Claim(Record):
     """Upper end of the one-sided 95 % interval; None: no comparison."""
     n_comparisons: float
     """Independent ones."""
+    ungraded: float
+    """Share of the regrades without a grade. Above the limit nothing is shown: what they would
+    have said is unknown, and they are no agreement."""
     more_regrades: int | None
     """So many more of these traces would show it if the rate stays what it is; 0 where it is
     shown; None: at this rate no number would."""
@@ -348,7 +351,7 @@ def _sums(parts: Iterable[Part]) -> tuple[float, float]:
     )
 
 
-def claim(pairs: Pairs, limit: float) -> Claim:
+def claim(pairs: Pairs, limit: float, *, ungraded: float = 0) -> Claim:
     """Whether the pooled rate is shown to be below `limit`, and what else it would take.
 
     Shown is it where the upper end of the one-sided 95 % interval is below: with no flip that
@@ -357,6 +360,7 @@ def claim(pairs: Pairs, limit: float) -> Claim:
     Args:
         pairs: of one judge.
         limit: in (0, 1).
+        ungraded: share of the regrades without a grade.
     """
     parts = pairs.parts
     n = math.fsum(part.weight for part in parts)
@@ -364,9 +368,10 @@ def claim(pairs: Pairs, limit: float) -> Claim:
     more, more_tasks = _more(parts, limit), _more(pairs.tasks, limit)
     return Claim(
         limit=limit,
-        shown=upper is not None and upper < limit,
+        shown=upper is not None and upper < limit and ungraded <= limit,
         upper=upper,
         n_comparisons=n,
+        ungraded=ungraded,
         # A regrade of a trace that has some already is half a comparison more.
         more_regrades=None if more is None else math.ceil(2 * more),
         more_tasks=None if more_tasks is None else math.ceil(more_tasks),

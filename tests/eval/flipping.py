@@ -9,6 +9,7 @@ import re
 
 from browseruse_bench.eval.judges import Verdict
 from browseruse_bench.eval.revise import Rewording
+from browseruse_bench.records.base import content_key
 from browseruse_bench.records.judgement import Citation, Finding, Integrity, Judgement
 from browseruse_bench.records.rubric import Rubric
 
@@ -119,7 +120,7 @@ class FlippingJudge:
 
     def __init__(self, name="double", seed=0, ungraded=None, flagged=None, usage=()):
         self.protocol = f"{name}/1"
-        self.judge_key = f"{abs(hash(name)):064x}"[-64:]
+        self.judge_key = content_key(["double", name])
         self.seed = seed
         self.usage = usage
         self.ungraded = ungraded or (lambda case: False)
