@@ -5,7 +5,7 @@
 | `answer` | the answer states all values (`matcher`) and each `seen` value, by default the values themselves, was on a page (`corroboration`) | `violated`: not stated; `unsupported`: stated, but not seen; `not_assessable: absent_scope`: no answer |
 | `url` | the address was current after some step (`any`) or at the end (`final`) | `violated`; `unsupported`: only in an address bar that a script of the agent wrote to |
 | `state` | the query over the site's snapshot gives these rows, in their order if it has an ORDER BY, else in any | `violated`; `not_assessable: missing_evidence`: no snapshot of the site |
-| `file` | every file of that name that the agent saved fulfils the criterion or, if it saved none, the last such download does | `violated`; `not_assessable: absent_scope`: no such file |
+| `file` | every file of that name that the agent saved fulfils the criterion or, if it saved none, the last such download does; a text that it wrote itself was on a page too, unless the item is about the deliverable only | `violated`; `unsupported`: right, but not seen; `not_assessable: absent_scope`: no such file |
 | `probe` | the probe's value is equal as JSON (1 equals 1.0, true does not equal 1) | `violated`; `unsupported`: a script of the agent ran in that page; `not_assessable: missing_evidence`: no result |
 
 `missing_evidence` is not the agent's fault; `absent_scope` is what it never produced. Neither
@@ -14,7 +14,7 @@ gives credit, so an empty trace has no item met.
 A check that cannot be carried out (SQL that is wrong for the schema, a value that is not of
 its kind) is a GraderError with rubric and item: never a zero. How an attempt ended (time or
 step limit, an agent's error) changes nothing, but an attempt that the infrastructure ended is
-not graded. A canary in the answer, the calls or the files is an integrity flag, whatever the
+not graded. A rubric's canary anywhere in the trace is an integrity flag (`canary`), whatever the
 items are.
 
 Traces of policy `agent_reported` are graded on what the agent says that it saw; each finding
@@ -39,9 +39,9 @@ from urllib.parse import urlsplit
 
 from browseruse_bench.errors import DataError, GraderError, boundary
 from browseruse_bench.eval import addresses, matcher, snapshot
+from browseruse_bench.eval.canary import MAX_FILE_BYTES, canaries
 from browseruse_bench.eval.corroboration import SCRIPTED, Evidence, excerpt
-from browseruse_bench.eval.provided import strings
-from browseruse_bench.eval.wording import normal
+from browseruse_bench.eval.wording import normal, phrase
 from browseruse_bench.records.judgement import Citation, Finding, Integrity, Status
 from browseruse_bench.records.rubric import (
     AnswerCheck,
@@ -54,12 +54,10 @@ from browseruse_bench.records.rubric import (
 )
 from browseruse_bench.store.trace_folder import TraceFolder
 
-VERSION = "2"
+VERSION = "3"
 
 MISSING_EVIDENCE = "missing_evidence"
 ABSENT_SCOPE = "absent_scope"
-MAX_FILE_BYTES = 20_000_000
-"""How much of a file is searched for a text."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ def _carried_out(evidence: Evidence, item: Item) -> _Outcome:
         case StateCheck():
             return _state(evidence, item.check)
         case FileCheck():
-            return _file(evidence, item.check)
+            return _file(evidence, item.check, from_memory=item.evidence == "deliverable")
         case ProbeCheck():
             return _probe(evidence, item.check)
         case None:
@@ -270,9 +268,20 @@ class SavedFile:
     ref: str
     name: str
     path: Path
+    of_web: bool = False
+    """Whether it was downloaded from an http or https address; what was not, the agent or a
+    script of its own may have written."""
 
 
-def _file(evidence: Evidence, check: FileCheck) -> _Outcome:
+def _file(evidence: Evidence, check: FileCheck, *, from_memory: bool) -> _Outcome:
+    """What a check of a file gives.
+
+    Args:
+        evidence: of the trace.
+        check: what is asked for.
+        from_memory: whether the item is about the form of the file only, so that it does not
+            matter where its content was seen.
+    """
     own = saved_files(evidence.folder) if check.host is None else []
     saved = [f for f in own if fnmatch.fnmatchcase(f.name, check.name)]
     downloads = _downloads(evidence, check.host)
@@ -281,9 +290,36 @@ def _file(evidence: Evidence, check: FileCheck) -> _Outcome:
     if not files:
         return _Outcome("not_assessable", f"There is no file '{check.name}'.", reason=ABSENT_SCOPE)
     citations = tuple(_file_citation(file, check) for file in files)
-    if all(citation.holds for citation in citations):
-        return _Outcome("met", f"'{files[0].name}' is as required.", citations)
-    return _Outcome("violated", f"A file '{check.name}' is not as required.", citations)
+    if not all(citation.holds for citation in citations):
+        return _Outcome("violated", f"A file '{check.name}' is not as required.", citations)
+    if check.contains and not from_memory and not all(file.of_web for file in files):
+        # What the agent wrote itself it may know by heart, or have made up.
+        seen, why = _seen_in_parts(evidence, check.contains)
+        citations = (*citations, *seen)
+        if why is not None:
+            return _Outcome(
+                "unsupported",
+                f"'{files[0].name}' is as required, but the trace does not show where from.",
+                citations,
+                why,
+            )
+    return _Outcome("met", f"'{files[0].name}' is as required.", citations)
+
+
+def _seen_in_parts(evidence: Evidence, text: str) -> tuple[tuple[Citation, ...], str | None]:
+    """Where a text was seen, as a whole or cell by cell, and else why a cell does not count."""
+    whole = evidence.sighting(matcher.options_of(text, kind="text"))
+    if whole.holds and whole.citation is not None:
+        return (whole.citation,), None
+    cells = [cell for cell in re.split(r"[,;|\t\n]", text) if phrase(cell)]
+    sightings = {cell.strip(): evidence.sighting(matcher.options_of(cell)) for cell in cells}
+    reasons = [
+        f"{cell}: {s.citation.why_not if s.citation else 'on no page that was seen'}"
+        for cell, s in sightings.items()
+        if not s.holds
+    ]
+    citations = tuple(s.citation for s in sightings.values() if s.citation is not None)
+    return citations, "; ".join(reasons) or None
 
 
 def saved_files(folder: TraceFolder) -> list[SavedFile]:
@@ -303,7 +339,9 @@ def _downloads(evidence: Evidence, host: str | None) -> Iterator[SavedFile]:
             continue
         evidence.folder.evidence(observation.ref)
         path = evidence.folder.path / "evidence" / observation.ref
-        yield SavedFile("final", observation.ref, observation.name or observation.ref, path)
+        of_web = urlsplit(observation.url or "").scheme in ("http", "https")
+        name = observation.name or observation.ref
+        yield SavedFile("final", observation.ref, name, path, of_web=of_web)
 
 
 def _is_from(url: str | None, host: str) -> bool:
@@ -398,36 +436,3 @@ def json_equal(one: Any, other: Any) -> bool:
         left, right = cast("list[Any]", one), cast("list[Any]", other)
         return len(left) == len(right) and all(map(json_equal, left, right))
     return bool(one == other)
-
-
-# Integrity
-
-
-def canaries(folder: TraceFolder, canary: str) -> Iterator[Integrity]:
-    """The flag of a leaked answer key, if the agent produced the rubric's canary anywhere."""
-    citations: list[Citation] = []
-    if _leaks(folder.trace.outcome.answer or "", canary):
-        citations.append(Citation(step="final", source="answer", quote=canary))
-    for step in folder.steps:
-        for call in step.calls:
-            texts = [*strings(call.arguments), call.target or ""]
-            if any(_leaks(text, canary) for text in texts):
-                citations.append(Citation(step=step.index, source="call", quote=canary))
-    for file in saved_files(folder):
-        if _leaks(file.name, canary) or _leaks(decoded(file.path), canary):
-            citations.append(Citation(step="final", source="file", ref=file.ref, quote=canary))
-    if citations:
-        yield Integrity(
-            flag="canary",
-            claim="The rubric's canary is in what the agent produced: the answer key leaked.",
-            citations=tuple(citations),
-        )
-
-
-def _leaks(text: str, canary: str) -> bool:
-    # The token goes through the same folding: that of a publisher may have letters that NFKC changes.
-    return _folded(canary) in _folded(text)
-
-
-def _folded(text: str) -> str:
-    return re.sub(r"\s", "", normal(text)).casefold()

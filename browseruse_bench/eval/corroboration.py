@@ -5,16 +5,19 @@ the harness captured, in a page with an http or https address. Nothing else does
 
 - not the agent's answer, thoughts, files or downloads, and no result of a call: the agent, its
   model or its script may have made them;
-- not `data:`, `blob:`, `file:`, `about:`, `javascript:`, `view-source:` or error pages;
+- not `data:`, `blob:`, `file:`, `about:`, `javascript:`, `view-source:` or error pages, and no
+  page of the agent's own machine or network, unless it is of a site of the benchmark. What such
+  a page shows first, an agent can copy into another one: later it proves nothing either;
 - not a page after the agent ran a script of its own in it, until the next load. A load is a new
-  `document_id` of the page; where the recorder gives none, a call that asks for an address, or
-  another origin. The script's own literals never count, and neither does the address that
-  such a page leads to;
-- not a value after the agent gave it itself (`provided`): typed it, put it into an address.
-  **It counts only if a page showed it in an observation before that.** So neither "Results for
-  X" nor a list of hits for X proves X; a value that was read first and typed later stays
-  proved. (A page's words around an echo cannot tell it from a finding: "Results for" is not
-  the agent's text either);
+  `document_id` of the page that was not there before (a page comes back as it was left); where
+  the recorder gives none, a call that asks for an address, or another origin. The script's own
+  literals never count, and neither does the address that such a page leads to. After a script
+  that may have left behind what its source does not show (`scripting`) no page proves anything;
+- not a value after the agent gave it itself (`provided`): typed it, put it into an address, in
+  whatever coding. **It counts only if a page showed it in an observation before that.** So
+  neither "Results for X" nor a list of hits for X proves X; a value that was read first and
+  typed later stays proved. (A page's words around an echo cannot tell it from a finding:
+  "Results for" is not the agent's text either);
 - not a site's snapshot or a probe: they hold what nobody saw. They are evidence of state, for
   the checks that name them.
 
@@ -28,14 +31,16 @@ finding that stands on it says so.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 from urllib.parse import urlsplit
 
+from browseruse_bench.browsers.guard.addresses import literal, why_not_public
 from browseruse_bench.eval.addresses import same
 from browseruse_bench.eval.matcher import Read, Target
-from browseruse_bench.eval.provided import Provided, loads, runs_script, strings
+from browseruse_bench.eval.provided import Provided, loads
+from browseruse_bench.eval.scripting import leaves_something, runs_script, stores, strings
 from browseruse_bench.eval.seeking import first_place, holds_words
 from browseruse_bench.eval.wording import normal, words
 from browseruse_bench.records.judgement import Citation
@@ -44,7 +49,10 @@ from browseruse_bench.store.trace_folder import TraceFolder
 
 ECHO = "the page showed it only after the agent had given it itself"
 SCRIPTED = "a script of the agent had run in the page"
+LEFT = "a script of the agent may have left it there"
+COPIED = "it was first on a page that proves nothing, from where the agent can have copied it"
 NO_PAGE = "the text is not of a web page"
+OWN_MACHINE = "the page is of the agent's own machine or network"
 MAX_QUOTE = 240
 
 
@@ -105,6 +113,9 @@ class Evidence:
         self.reported = folder.trace.evidence_policy == "agent_reported"
         self._reads: dict[str, Read] = {}
         self._places: dict[tuple[str, Target], tuple[int, int] | None] = {}
+        self._given: dict[Target, int | None] = {}
+        self.left_at: int | None = None
+        """Since when any page may show what a script of the agent left behind."""
         self.provided = Provided()
         """What the agent gave itself."""
         self.texts: list[PageText] = []
@@ -114,7 +125,8 @@ class Evidence:
         for step in folder.steps:
             walk.take(step, step.index)
         walk.take(folder.trace.final, "final")
-        self.scripted_at_end: bool = walk.scripted
+        self.scripted_at_end: bool = walk.scripted or walk.stored
+        """Whether a script of the agent may have made the state of the last page."""
 
     def read(self, ref: str) -> Read:
         """The text of one observation, in normal form.
@@ -156,13 +168,12 @@ class Evidence:
         return best
 
     def _sighting(self, target: Target) -> Sighting:
-        given = self.provided.first(target)
         weak: Citation | None = None
         for text in self.texts:
             place = self.place(text.ref, target)
             if place is None:
                 continue
-            why = text.why_not or (ECHO if given is not None and text.position > given else None)
+            why = self.weakness(text, target)
             quote = excerpt(self.read(text.ref).text, *place)
             citation = Citation(
                 step=text.step,
@@ -203,8 +214,28 @@ class Evidence:
 
     def weakness(self, text: PageText, target: Target) -> str | None:
         """Why a text that holds a value or a quote does not prove it; None if it does."""
-        given = self.provided.first(target)
-        return text.why_not or (ECHO if given is not None and text.position > given else None)
+        if text.why_not is not None:
+            return text.why_not
+        given = self._first_given(target)
+        if given is not None and text.position > given:
+            return ECHO
+        if self.left_at is not None and text.position > self.left_at:
+            return LEFT
+        return COPIED if self._was_copied(text, target) else None
+
+    def _first_given(self, target: Target) -> int | None:
+        if target not in self._given:
+            self._given[target] = self.provided.first(target)
+        return self._given[target]
+
+    def _was_copied(self, text: PageText, target: Target) -> bool:
+        """Whether a page that proves nothing showed a value before any other page did."""
+        made = (t for t in self.texts if t.why_not in (NO_PAGE, OWN_MACHINE))
+        source = next((t for t in made if self.place(t.ref, target) is not None), None)
+        if source is None or source.position > text.position:
+            return False
+        before = (t for t in self.texts if t.position < source.position and t.why_not is None)
+        return all(self.place(t.ref, target) is None for t in before)
 
 
 def quoted(quote: str) -> Target | None:
@@ -227,8 +258,10 @@ class _Walk:
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence
         self.position = 0
+        self.stored = False
         self.current: str | None = None
         self.scripted_pages: set[str] = set()
+        self.scripted_documents: set[tuple[str, str]] = set()
         self.pages: dict[str, Page] = {}
         self.trusted: dict[str, str] = {}
 
@@ -242,6 +275,9 @@ class _Walk:
         self.position += 1
         for call in step.calls:
             self.evidence.provided.add_call(self.position, call)
+            self.stored = self.stored or stores(call)
+            if self.evidence.left_at is None and leaves_something(call):
+                self.evidence.left_at = self.position
             if "upload" in call.name.casefold():
                 self._files()
         self._follow(step)
@@ -251,10 +287,8 @@ class _Walk:
 
     def _files(self) -> None:
         for path in sorted((self.evidence.folder.path / "files").rglob("*")):
-            if path.is_file():
-                self.evidence.provided.add_text(
-                    self.position, path.read_bytes()[:1_000_000].decode("utf-8", "replace")
-                )
+            if path.is_file() and not path.is_symlink():
+                self.evidence.provided.add_file(self.position, path.read_bytes())
 
     def _follow(self, step: Step) -> None:
         """Keep track of which pages a script of the agent ran in."""
@@ -268,6 +302,10 @@ class _Walk:
             and _origin(page.url) == _origin(self.pages[self.current or ""].url)
         )
         loaded = before is not None and _loaded(before, page, step)
+        if loaded and (target, _document(page)) in self.scripted_documents:
+            # It came back as it was left: by a step back, or from the cache of pages.
+            loaded = bool(not page.document_id and any(loads(call) for call in step.calls))
+            self.scripted_pages.add(target)
         was = target in self.scripted_pages or inherits
         if was:
             self.scripted_pages.add(target)
@@ -278,6 +316,10 @@ class _Walk:
         if (scripts or was) and (before is None or page.url != before.url):
             # A script can put text into the address that a page leads to.
             self.evidence.provided.add_text(self.position, page.url)
+        if target in self.scripted_pages:
+            self.scripted_documents.add((target, _document(page)))
+        else:
+            self.scripted_documents.discard((target, _document(page)))
         self.current = target
         self.pages[target] = page
 
@@ -297,6 +339,8 @@ class _Walk:
     def _weakness(self, url: str) -> str | None:
         if not is_web(url) and not (self.evidence.reported and not url):
             return NO_PAGE
+        if is_own(url, self.evidence.folder.trace.sites):
+            return OWN_MACHINE
         return SCRIPTED if self.scripted else None
 
     def _moment(self, page: Page, label: int | Literal["final"]) -> None:
@@ -304,6 +348,8 @@ class _Walk:
         why = None
         if not is_web(page.url):
             why = NO_PAGE
+        elif is_own(page.url, self.evidence.folder.trace.sites):
+            why = OWN_MACHINE
         elif self.scripted and self.trusted.get(target) != _no_fragment(page.url):
             why = SCRIPTED
         if why is None:
@@ -334,6 +380,30 @@ def _asks_again(call: Call, url: str) -> bool:
 def is_web(url: str) -> bool:
     """Whether an address is one of http or https."""
     return url.casefold().startswith(("http://", "https://"))
+
+
+def is_own(url: str, sites: Mapping[str, str]) -> bool:
+    """Whether an address is of this machine or a private network, where an agent can serve pages.
+
+    Args:
+        url: of a page.
+        sites: the hosts that the benchmark brings along; they answer from this machine.
+    """
+    try:
+        host = (urlsplit(url).hostname or "").rstrip(".")
+    except ValueError:
+        return False
+    if host in sites:
+        return False
+    address = literal(host)
+    if address is None:
+        return host == "localhost" or host.endswith((".localhost", ".local", ".internal"))
+    return why_not_public(address) is not None
+
+
+def _document(page: Page) -> str:
+    """What a page is recognised by when it comes back."""
+    return page.document_id or _no_fragment(page.url)
 
 
 def _no_fragment(url: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 import pytest
 
@@ -318,8 +319,35 @@ def test_a_snapshot_that_is_no_database_is_an_error(make_trace):
     ],
 )
 def test_a_saved_file_holds_the_text_as_a_whole(make_trace, content, met):
-    finding = only(make_trace(files={"out/data.csv": content}), CHECKS["file"])
+    seen = make_trace.page(HOME, "Kettle\n$30", navigate=HOME)
+    finding = only(make_trace(seen, files={"out/data.csv": content}), CHECKS["file"])
     assert finding.status == ("met" if met else "violated")
+
+
+def test_a_right_file_that_was_written_from_memory_is_unsupported(make_trace):
+    """Correct-looking data without evidence in the trace is not met, in a file as in an answer."""
+    files = {"data.csv": b"Kettle,30"}
+    page = make_trace.page
+    finding = only(make_trace(page(HOME, "Welcome"), files=files), CHECKS["file"])
+    assert finding.status == "unsupported"
+    assert "Kettle: on no page" in finding.reason
+    typed = page(HOME, "Results for Kettle 30", type="Kettle 30")
+    assert only(make_trace(typed, files=files), CHECKS["file"]).status == "unsupported"
+    form = {"id": "X", "requirement": "r", "weight": 100, "evidence": "deliverable"}
+    items = [form | {"check": CHECKS["file"]}]
+    made = grade(make_trace(files=files), rubric(CHECKS["file"], items=items))
+    assert made.findings[0].status == "met"
+
+
+@pytest.mark.parametrize("url", ["data:text/csv,Kettle", "blob:http://shop.test/1", None])
+def test_a_download_that_a_script_may_have_made_is_no_better_than_a_file(make_trace, url):
+    folder = make_trace(make_trace.page(HOME, "Welcome"), downloads={"a.csv": b"Kettle,30"})
+    final = folder.trace.final
+    made = [o.model_copy(update={"url": url}) for o in final.observations if o.kind == "download"]
+    end = final.model_copy(update={"observations": tuple(made)})
+    other = replace(folder, trace=folder.trace.model_copy(update={"final": end}))
+    assert only(folder, CHECKS["file"]).status == "met"
+    assert only(other, CHECKS["file"]).status == "unsupported"
 
 
 def test_a_file_is_found_by_its_base_name_and_hash(make_trace):

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import io
 import time
+import zipfile
 
 import pytest
 
-from browseruse_bench.eval.corroboration import ECHO, NO_PAGE, SCRIPTED, Evidence
+from browseruse_bench.eval.corroboration import (
+    COPIED,
+    ECHO,
+    LEFT,
+    NO_PAGE,
+    OWN_MACHINE,
+    SCRIPTED,
+    Evidence,
+)
 from browseruse_bench.eval.matcher import options_of
 
 HOME = "http://shop.test/"
@@ -340,3 +350,88 @@ def test_sixty_long_pages_are_searched_fast(make_trace):
     for value in ("Annapolis", "2014-01-30", 987650, "Newark 5"):
         assert evidence.sighting(options_of(value)).citation is None
     assert time.thread_time() - start < 10
+
+
+# What the red team found
+
+
+def test_a_page_that_a_script_wrote_into_comes_back_as_it_was_left(make_trace):
+    page = make_trace.page
+    for documents in (("A", "A", "B", "A"), (None,) * 4):
+        a, b, c, d = ({"_document": x} if x else {} for x in documents)
+        steps = (
+            page(HOME, "x", navigate=HOME, **a),
+            page(HOME, "x", evaluate="write(1300-1)", **b),
+            page("http://other.test/", "y", navigate="http://other.test/", **c),
+        )
+        assert why(make_trace(*steps, page(HOME, "1299", back={}, **d))) == SCRIPTED
+    again = page(HOME, "1299", navigate=HOME, _document="C")
+    assert seen(make_trace(*steps, again)).holds
+
+
+def test_what_a_script_may_have_left_behind_proves_nothing_later(make_trace):
+    page = make_trace.page
+    left = page(HOME, "x", evaluate="localStorage.a = String.fromCharCode(49)", _document="A")
+    shown = page("http://other.test/", "1299", navigate="http://other.test/", _document="B")
+    assert why(make_trace(left, shown)) == LEFT
+    before = page(HOME, "1299", navigate=HOME, _document="A")
+    assert seen(make_trace(before, left, shown)).holds
+
+
+def test_what_was_first_on_a_page_that_proves_nothing_can_have_been_copied(make_trace):
+    page = make_trace.page
+    made = page("data:text/plain,x", "1299", navigate="data:text/plain,x")
+    pasted = page(HOME, "Results for 1299", press="Control+V")
+    assert why(make_trace(made, pasted), 1299) == NO_PAGE
+    evidence = Evidence(make_trace(made, pasted))
+    assert evidence.quote_problem(2, "Results for 1299") is None
+    assert evidence.quote_problem(2, "1299") == COPIED
+    first = page(HOME, "1299", navigate=HOME)
+    assert Evidence(make_trace(first, made, pasted)).quote_problem(3, "1299") is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://localhost:8765/", "http://127.1/", "http://[::1]/", "http://192.168.1.7/",
+     "http://0x7f000001/", "http://app.localhost/", "http://nas.local/"],
+)  # fmt: skip
+def test_a_page_of_the_agents_own_machine_proves_nothing(make_trace, url):
+    assert why(make_trace(make_trace.page(url, "Price 1299"))) == OWN_MACHINE
+
+
+def test_a_site_of_the_benchmark_may_be_on_this_machine(make_trace):
+    sites = {"127.0.0.1": "module:Site"}
+    folder = make_trace(make_trace.page("http://127.0.0.1:99/", "Price 1299"), sites=sites)
+    assert seen(folder).holds
+
+
+@pytest.mark.parametrize(
+    "typed_as", ["MTI5OQ==", "%2531%2532%2539%2539", "&#49;&#50;&#57;&#57;", "31323939"]
+)
+def test_a_value_that_was_typed_in_a_coding_is_an_echo(make_trace, typed_as):
+    assert why(make_trace(make_trace.page(HOME, "Decoded: 1299", type=typed_as))) == ECHO
+
+
+def test_a_number_that_a_slider_was_set_to_is_an_echo(make_trace):
+    assert why(make_trace(make_trace.page(HOME, "Up to 1299", slider={"value": 1299}))) == ECHO
+
+
+def test_the_text_of_an_uploaded_document_is_the_agents(make_trace):
+    shown = make_trace.page(HOME, "Preview: 1299", upload_file={"path": "a.docx"})
+    files = {"a.docx": zipped("<w:t>12</w:t><w:t>99</w:t>")}
+    assert why(make_trace(shown, files=files)) == ECHO
+
+
+def zipped(text):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("word/document.xml", text)
+    return buffer.getvalue()
+
+
+def test_a_state_that_a_script_stored_is_the_scripts_after_a_load_too(make_trace):
+    page = make_trace.page
+    stored = page(HOME, "x", evaluate="localStorage.setItem('done', '1')", _document="A")
+    assert Evidence(
+        make_trace(stored, page(HOME, "y", navigate=HOME, _document="B"))
+    ).scripted_at_end
