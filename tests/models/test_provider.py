@@ -554,7 +554,7 @@ def test_no_variable_sends_requests_elsewhere(monkeypatch):
         monkeypatch.setenv(name, "http://127.0.0.1:1/v1")
     for provider, url in URLS.items():
         spec = ModelSpec(label="m", provider=provider, name="vendor/m", key=KEY)
-        assert _build(spec).base_url.rstrip("/") == url
+        assert _build(spec, None).base_url.rstrip("/") == url
 
 
 # Caches of providers
