@@ -18,6 +18,7 @@ VERBS = (
     "leaderboard",
     "compare",
     "stability",
+    "agreement",
     "list",
     "benchmark",
     "rubric",

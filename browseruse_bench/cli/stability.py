@@ -114,6 +114,7 @@ def command(
         chosen.specimens,
         read_judgements(journal_of(folder)),
         judge_keys=[judge.judge_key for judge in judges],
+        by_code=not judging.judge_all,
         success_at=benchmark.info.success_at,
         threshold=threshold / 100,
         limit=limit / 100,
