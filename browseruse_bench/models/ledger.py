@@ -446,7 +446,9 @@ class LedgerModel:
             except PendingError:
                 raise
             except CallError as error:
-                error.call = ledger.put_failed(failed_call(draft, error, self._now()))
+                # What already has a name is kept: the answer of a batch that is told now.
+                if error.call is None:
+                    error.call = ledger.put_failed(failed_call(draft, error, self._now()))
                 raise
             kept = ledger.put(answered_call(draft, reply, self._now()))
             return kept.reply.model_copy(update={"from_ledger": reply.from_ledger})
