@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import ClassVar, Literal, Protocol
 
 from browseruse_bench.browsers.base import Session
+from browseruse_bench.models.gateway.endpoint import Endpoint
+from browseruse_bench.models.spec import ModelSpec
 from browseruse_bench.records.solution import Solution
 from browseruse_bench.records.task import TaskView
 from browseruse_bench.records.trace import AgentId, Call, Limits, OutcomeStatus, Usage
@@ -55,7 +57,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Workspace:
-    """The folders of one attempt that an agent may write to."""
+    """What one attempt works with: the folders that an agent may write to, and its model."""
 
     files: Path
     """Deliverables; kept."""
@@ -70,6 +72,8 @@ class Workspace:
     elsewhere hides them from the judge."""
     owner: Path
     """The run folder, under which an agent's processes are recorded."""
+    endpoint: Endpoint | None = None
+    """Where the agent asks its model; None: at the provider, with its own key."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +122,12 @@ class Agent(ABC):
         are taken out of whatever is written.
         """
         return {}
+
+    def asks(self) -> ModelSpec | None:
+        """The model that it asks over a wire, at whatever address it is told: then the harness
+        leads its calls through the gateway. None: it asks none, or only at its own.
+        """
+        return None
 
     def priced(self) -> bool | None:
         """Whether the cost of its model's use will be known; None: that shows only in use."""

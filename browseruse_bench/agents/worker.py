@@ -34,6 +34,7 @@ from browseruse_bench.agents.protocol import (
 )
 from browseruse_bench.browsers.base import Session
 from browseruse_bench.errors import AgentError
+from browseruse_bench.models.gateway.endpoint import Endpoint
 from browseruse_bench.records.base import Record, canonical_json
 from browseruse_bench.records.task import TaskView
 from browseruse_bench.records.trace import Call, Limits
@@ -68,6 +69,17 @@ class WorkerAgent(Agent):
         """What the worker is told beside the protocol's own fields; JSON, and no secret."""
         return {}
 
+    def settings_through(self, view: TaskView, endpoint: Endpoint) -> Mapping[str, Any]:
+        """As `settings`, where the model of `asks` is asked at an endpoint of the harness."""
+        del endpoint
+        return self.settings(view)
+
+    def secrets_through(self, endpoint: Endpoint) -> Mapping[str, str]:
+        """What the worker gets then in place of `secrets`: the variables by which the
+        provider's own client library finds the endpoint, and its token.
+        """
+        return endpoint.variables
+
     async def attempt(
         self, view: TaskView, session: Session, limits: Limits, sink: Sink, workspace: Workspace
     ) -> AgentReport:
@@ -77,17 +89,20 @@ class WorkerAgent(Agent):
             AgentError: the worker broke the protocol, fell over or left without an end.
         """
         log = workspace.native / "worker.stderr.log"
+        through = workspace.endpoint
+        secrets = self.secrets() if through is None else self.secrets_through(through)
+        settings = self.settings(view) if through is None else self.settings_through(view, through)
         worker = Worker(
             argv=self.command(),
-            env=self._environment(workspace),
+            env=_environment(workspace, secrets),
             readable=self.readable(),
-            told={**self.secrets(), **self.settings(view)},
+            told={**secrets, **settings},
         )
         async with held(worker, session, workspace) as start:
             with log.open("wb") as stderr:
                 owned = await self._spawn(start, workspace, stderr)
             talk = _Talk(owned, sink, workspace)
-            order = _order(self, view, start.session, limits, workspace)
+            order = _order(self.setup.model, view, start.session, limits, workspace, settings)
             try:
                 await start.settle()
                 return await _within_memory(talk.attempt(order), owned, limits.memory_gb)
@@ -110,9 +125,10 @@ class WorkerAgent(Agent):
                 pass_fds=start.pass_fds,
             )
 
-    def _environment(self, workspace: Workspace) -> dict[str, str]:
-        passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-        return {**passed, "TMPDIR": str(workspace.scratch), **self.secrets()}
+
+def _environment(workspace: Workspace, secrets: Mapping[str, str]) -> dict[str, str]:
+    passed = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
+    return {**passed, "TMPDIR": str(workspace.scratch), **secrets}
 
 
 async def _within_memory(
@@ -261,7 +277,12 @@ class _Talk:
 
 
 def _order(
-    agent: WorkerAgent, view: TaskView, session: Session, limits: Limits, workspace: Workspace
+    model: str | None,
+    view: TaskView,
+    session: Session,
+    limits: Limits,
+    workspace: Workspace,
+    settings: Mapping[str, Any],
 ) -> Attempt:
     return Attempt(
         attempt=view.task_id,
@@ -269,13 +290,13 @@ def _order(
         cdp_url=session.http_url,
         ws_url=session.ws_url,
         target_id=session.target_id,
-        model=agent.setup.model,
+        model=model,
         work=str(workspace.scratch),
         files=str(workspace.files),
         native=str(workspace.native),
         attachments=str(workspace.attachments),
         downloads=None if workspace.downloads is None else str(workspace.downloads),
-        settings=dict(agent.settings(view)),
+        settings=dict(settings),
         limits=WorkerLimits(
             steps=limits.max_steps,
             seconds=limits.timeout_s,

@@ -54,6 +54,12 @@ def _concurrency(_ctx: click.Context, _param: click.Parameter, value: str) -> in
     show_default=True,
     help="How browsers and workers are held; auto: the best level that this machine allows.",
 )
+@click.option(
+    "--gateway/--no-gateway",
+    default=True,
+    show_default=True,
+    help="Lead an agent's model calls through the gateway, or give the agent the key itself.",
+)
 @click.option("--split", help="Split of the benchmark; its default_split if not given.")
 @click.option(
     "--mode",

@@ -128,6 +128,8 @@ class AttemptEntry(Record):
     """None: unknown."""
     tokens: Tokens | None = None
     """None: unknown."""
+    usage_by: Literal["gateway"] | None = None
+    """Who counted tokens and cost; None: the agent itself."""
     at: str
 
 

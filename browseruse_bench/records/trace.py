@@ -219,6 +219,10 @@ class Trace(Record):
     n_steps: int = Field(ge=0)
     outcome: Outcome
     usage: tuple[Usage, ...] = ()
+    usage_by: Literal["gateway"] | None = None
+    """Who counted `usage`; None: the agent itself."""
+    reported_usage: tuple[Usage, ...] | None = None
+    """What the agent said of its use, where somebody else counted."""
     final: Step
     """The state when the attempt settled, with probes and snapshots."""
     errors: tuple[str, ...] = ()

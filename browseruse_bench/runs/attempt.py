@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from browseruse_bench.agents.base import Agent, AgentReport, Stopped
+from browseruse_bench.agents.base import Agent, AgentReport, Stopped, Workspace
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.browsers.base import Backend, Session, SessionRequest
 from browseruse_bench.browsers.recorder import Recorder
@@ -31,6 +31,7 @@ from browseruse_bench.records.trace import (
     Usage,
 )
 from browseruse_bench.runs.budget import unpriced
+from browseruse_bench.runs.metering import Metered, Metering
 from browseruse_bench.runs.recording import RecordingSink
 from browseruse_bench.runs.workspace import Place, Places
 from browseruse_bench.sites.process import Lease, SitePool
@@ -65,6 +66,8 @@ class Setting:
     redactor: Redactor
     stop: asyncio.Event
     """Set when the command is to end: what ends now may have been ended with it."""
+    metering: Metering | None = None
+    """The way to the agent's model; None: it asks none, or at its provider."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,6 +95,8 @@ class _Seen:
     """From the moment the browser was the agent's to its end: no set-up of sites."""
     began: bool = True
     """Whether the agent began, and so may have asked a model."""
+    reported: tuple[Usage, ...] | None = None
+    """What the agent said of its use, where the gateway counted `usage`."""
 
 
 async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
@@ -110,7 +115,7 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
             target = place.workspace.attachments / attachment.name
             target.parent.mkdir(parents=True, exist_ok=True)
             await asyncio.to_thread(shutil.copyfile, source, target)
-        seen = await _try(setting, owed, path, place)
+        seen = await _try(setting, owed, path, place, scope=f"{task.task_id}#{owed.attempt}.{try_}")
         trace = _trace(setting, owed, try_, started, seen)
 
         def settle() -> str:
@@ -119,7 +124,7 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
 
         trace_key = await asyncio.to_thread(settle)
     costs = [usage.cost_usd for usage in trace.usage]
-    if trace.agent.model is not None and seen.began and not costs:
+    if trace.agent.model is not None and seen.began and not costs and trace.usage_by is None:
         costs = [None]  # a model was asked, and nobody said for how much
     return AttemptEntry.model_validate(
         {
@@ -134,6 +139,7 @@ async def attempt_once(setting: Setting, owed: Owed, try_: int) -> AttemptEntry:
             "wall_s": trace.wall_s,
             "cost_usd": None if None in costs else sum(c for c in costs if c is not None),
             "tokens": Tokens.of(trace.usage) if trace.usage or not costs else None,
+            "usage_by": trace.usage_by,
             "at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         }
     )
@@ -161,6 +167,8 @@ def _trace(setting: Setting, owed: Owed, try_: int, started: datetime, seen: _Se
             "n_steps": len(seen.steps),
             "outcome": _clean(seen.outcome, setting.redactor),
             "usage": seen.usage,
+            "usage_by": None if seen.reported is None else "gateway",
+            "reported_usage": seen.reported,
             "final": seen.final,
             "errors": tuple(map(setting.redactor.said, seen.errors)),
         }
@@ -173,7 +181,7 @@ def _clean(outcome: Outcome, redactor: Redactor) -> Outcome:
     return outcome.model_copy(update={"reason": redactor.said(outcome.reason), "answer": answer})
 
 
-async def _try(setting: Setting, owed: Owed, path: Path, place: Place) -> _Seen:
+async def _try(setting: Setting, owed: Owed, path: Path, place: Place, *, scope: str) -> _Seen:
     """Carry out one try; a failure of browser, site or harness is an infrastructure outcome."""
     redaction = Redaction(setting.redactor)
     sink = RecordingSink(None, setting.run.identity.limits, redaction=redaction)
@@ -195,7 +203,10 @@ async def _try(setting: Setting, owed: Owed, path: Path, place: Place) -> _Seen:
                 stack.push_async_callback(recorder.close)
             sink = RecordingSink(recorder, setting.run.identity.limits, redaction=redaction)
             evidence = _Evidence(path, recorder, lease, request.downloads, setting.redactor)
-            live = _Live(setting, owed, session, recorder, sink, place, evidence)
+            metered = None
+            if setting.metering is not None:
+                metered = await stack.enter_async_context(setting.metering.attempt(scope, sink))
+            live = _Live(setting, owed, session, recorder, sink, place, evidence, metered)
             return await live.seen()
     except (BrowserError, SiteError, OSError) as error:
         failed = _failed(sink, session, f"{type(error).__name__}: {error}")
@@ -223,6 +234,7 @@ def _failed(sink: RecordingSink, session: Session | None, reason: str) -> _Seen:
         steps=tuple(sink.steps),
         final=Step(index=len(sink.steps) + 1, t0=now, t1=now, errors=(reason,)),
         usage=sink.all_usage,
+        reported=None if sink.counted is None else sink.reported,
         browser=session.browser if session else BrowserId(kind="none started"),
         guard=(
             session.watch.fill(session.guard)
@@ -245,6 +257,7 @@ class _Live:
     sink: RecordingSink
     place: Place
     evidence: _Evidence
+    metered: Metered | None
 
     async def seen(self) -> _Seen:
         """Let the agent work, and take the last evidence.
@@ -259,6 +272,7 @@ class _Live:
         try:
             report, outcome = await self._supervised()
             wall_s = self.sink.now()
+            outcome = await self._settled(outcome)
             final, errors = await self.evidence.final(
                 self.sink, self.setting.benchmark, self.owed.task.task_id
             )
@@ -279,12 +293,30 @@ class _Live:
             outcome=outcome,
             steps=tuple(self.sink.steps),
             final=final,
-            usage=report.usage if report and report.usage else self.sink.all_usage,
+            usage=self._usage(report),
+            reported=None if self.sink.counted is None else self._reported_usage(report),
             browser=self.session.browser,
             guard=self.session.watch.fill(self.session.guard),
             errors=(*(report.errors if report else ()), *errors),
             wall_s=self.sink.now() if wall_s is None else wall_s,
         )
+
+    async def _settled(self, outcome: Outcome) -> Outcome:
+        """How the try ended, once none of its calls goes on."""
+        if self.metered is None:
+            return outcome
+        await self.metered.settle()
+        if self.sink.fault is not None:
+            raise self.sink.fault
+        return self.metered.outcome(outcome)
+
+    def _usage(self, report: AgentReport | None) -> tuple[Usage, ...]:
+        if self.sink.counted is not None:
+            return self.sink.counted
+        return self._reported_usage(report)
+
+    def _reported_usage(self, report: AgentReport | None) -> tuple[Usage, ...]:
+        return report.usage if report and report.usage else self.sink.reported
 
     def _lost(self) -> bool:
         """Whether the browser is gone, by the harness's own socket and process."""
@@ -338,7 +370,7 @@ class _Live:
                     self.session,
                     self.setting.run.identity.limits,
                     self.sink,
-                    self.place.workspace,
+                    self._workspace,
                 )
             )
         )
@@ -360,6 +392,11 @@ class _Live:
                 # processes end with the session.
                 await asyncio.wait({attempt}, timeout=GRACE_S)
 
+    @property
+    def _workspace(self) -> Workspace:
+        endpoint = None if self.metered is None else self.metered.endpoint
+        return replace(self.place.workspace, endpoint=endpoint)
+
     def _left(self) -> tuple[float, Outcome]:
         """Seconds to the nearest limit, and the outcome when it is reached."""
         limits, sink = self.setting.run.identity.limits, self.sink
@@ -380,7 +417,7 @@ class _Live:
     def _reported(self, attempt: asyncio.Future[AgentReport]) -> tuple[AgentReport | None, Outcome]:
         """What the agent says of its end, unless the harness knows better."""
         report, outcome = _reported(attempt)
-        usage = report.usage if report else ()
+        usage = report.usage if report and self.sink.counted is None else ()
         spent = self.sink.spent or unpriced(usage, self.setting.run.identity.limits.cost_usd)
         if spent and outcome.status in ("finished", "gave_up", "budget_limit"):
             outcome = Outcome(status="budget_limit", reason=spent)

@@ -5,19 +5,21 @@ from __future__ import annotations
 import asyncio
 import fcntl
 import os
-from collections.abc import Callable, Generator
-from contextlib import aclosing, contextmanager
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from browseruse_bench.errors import ConfigError, StoreError
+from browseruse_bench.models.spending_log import FILE, Spending
 from browseruse_bench.records.run import AttemptEntry
 from browseruse_bench.records.trace import OutcomeStatus
 from browseruse_bench.runs import ENGINES
 from browseruse_bench.runs.attempt import DIED, Owed, Setting, attempt_once
 from browseruse_bench.runs.budget import Budget
 from browseruse_bench.runs.engine import Capacity, Engine
+from browseruse_bench.runs.metering import metering
 from browseruse_bench.runs.plan import Plan
 from browseruse_bench.runs.workspace import Places
 from browseruse_bench.sites.process import SitePool
@@ -91,12 +93,15 @@ async def _execute(
         with (
             owned_folder(plan.folder.path) as temporary,
             Journal(plan.folder.attempts_path) as journal,
+            _called(plan) as called,
         ):
+            budget = Budget(plan.budget_usd, plan.earlier, called)
             sites = SitePool(plan.folder.path, plan.run.identity.sites, seed=0, temporary=temporary)
             setting = _setting(plan, sites, Places(temporary, plan.folder.path), stop)
-            going = _Going(setting, journal, Budget(plan.budget_usd, plan.spent_usd), on_settled)
+            going = _Going(setting, journal, budget, on_settled)
             try:
-                await going.through(plan, ENGINES.get(engine)())
+                async with going.metering(plan):
+                    await going.through(plan, ENGINES.get(engine)())
             finally:
                 await asyncio.shield(sites.close())
     n_stopped = len(plan.owed) - going.n_done
@@ -128,6 +133,26 @@ class _Going:
         self._on_settled = on_settled
         self._halt = asyncio.Event()
         """Set when nothing further may start: the command is stopped, or the budget reached."""
+
+    @asynccontextmanager
+    async def metering(self, plan: Plan) -> AsyncGenerator[None]:
+        """The gateway runs in this block, where the agent's model is asked through it."""
+        if plan.asks is None:
+            yield
+            return
+        async with metering(
+            plan.asks,
+            plan.folder.calls_path,
+            run=self.budget.for_calls,
+            limit_usd=plan.run.identity.limits.cost_usd,
+            reached=self._reached,
+        ) as opened:
+            self._setting = replace(self._setting, metering=opened)
+            yield
+
+    def _reached(self, reason: str) -> None:
+        self.budget.stop(reason)
+        self._halt.set()
 
     async def through(self, plan: Plan, engine: Engine) -> None:
         """Make every owed attempt that may still start."""
@@ -177,6 +202,17 @@ class _Going:
         if self.budget.reached:
             self._halt.set()
         return entry
+
+
+@contextmanager
+def _called(plan: Plan) -> Generator[Spending | None]:
+    """What the run's calls through the gateway cost; None where there never were any."""
+    path = plan.folder.calls_path / FILE
+    if plan.asks is None and not path.exists():
+        yield None
+        return
+    with closing(Spending(path)) as called:
+        yield called
 
 
 def _setting(plan: Plan, sites: SitePool, places: Places, stop: asyncio.Event) -> Setting:

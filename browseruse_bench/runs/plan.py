@@ -22,6 +22,9 @@ from browseruse_bench.browsers.base import Backend
 from browseruse_bench.browsers.options import BrowserOptions, GuardChoice
 from browseruse_bench.browsers.storage_state import read_storage_state
 from browseruse_bench.errors import ConfigError
+from browseruse_bench.models.gateway.server import check_libraries
+from browseruse_bench.models.spec import ModelSpec
+from browseruse_bench.models.spending import cost_of
 from browseruse_bench.records.run import (
     Attempt,
     AttemptEntry,
@@ -34,7 +37,6 @@ from browseruse_bench.records.run import (
 from browseruse_bench.records.task import Task
 from browseruse_bench.records.trace import AgentId, Limits
 from browseruse_bench.runs.attempt import DIED, Owed
-from browseruse_bench.runs.budget import spent
 from browseruse_bench.runs.capacity import (
     auto_concurrency,
     free_memory_gb,
@@ -81,6 +83,8 @@ class RunRequest:
     cdp_url: str | None = None
     guard: GuardChoice = "auto"
     """The level that browsers and workers are held at."""
+    gateway: bool = True
+    """Whether an agent's model calls are led through the gateway, where it asks over a wire."""
     experiments: Path = Path("experiments")
     cwd: Path | None = None
 
@@ -108,8 +112,10 @@ class Plan:
     redactor: Redactor
     """Knows this environment's secrets and the agent's."""
     budget_usd: float | None
-    spent_usd: float | None
-    """What all tries of the run cost so far; None: that of one is not known."""
+    earlier: tuple[AttemptEntry, ...]
+    """Every try that settled so far."""
+    asks: ModelSpec | None
+    """The model whose calls are led through the gateway; None: there are none."""
 
 
 def plan(request: RunRequest) -> Plan:
@@ -124,15 +130,9 @@ def plan(request: RunRequest) -> Plan:
     benchmark = load_benchmark(request.benchmark, request.split, cwd=request.cwd)
     backend = _backend(request)
     agent = _agent(request, benchmark)
-    if request.storage_state is not None:
-        read_storage_state(request.storage_state)
-    if request.repeat < 1:
-        raise ConfigError(f"--repeat {request.repeat}: must be at least 1")
-    for host, target in request.sites.items():
-        if not module_exists(target.partition(":")[0]):
-            raise ConfigError(f"--site {host}={target}: there is no such module")
+    _check_given(request)
     selected = _select(request, benchmark)
-    _check_prices(request, agent)
+    asks = _asks(request, agent)
     redactor = Redactor.of_environment(more=agent.secrets().values())
     identity = _identity(request, benchmark, agent, backend)
     identity = identity.model_copy(update={"agent": _clean(identity.agent, redactor)})
@@ -153,7 +153,7 @@ def plan(request: RunRequest) -> Plan:
         versions=_versions(),
         commit=running_commit(),
         machine=_machine(),
-        settings=_settings(request, concurrency),
+        settings=_settings(request, concurrency, asks),
         selections=_grown(earlier, _selection(request, selected.tasks)),
         excluded=benchmark.info.exclude,
         started_at=earlier.started_at if earlier else _now(),
@@ -179,27 +179,56 @@ def plan(request: RunRequest) -> Plan:
         notes=(*selected.notes, *gone_notes),
         redactor=redactor,
         budget_usd=request.budget_usd,
-        spent_usd=spent(entries),
+        earlier=tuple(entries),
+        asks=asks,
     )
 
 
-def _check_prices(request: RunRequest, agent: Agent) -> None:
+def _check_given(request: RunRequest) -> None:
+    """What was given can be used, whatever the agent and the benchmark."""
+    if request.storage_state is not None:
+        read_storage_state(request.storage_state)
+    if request.repeat < 1:
+        raise ConfigError(f"--repeat {request.repeat}: must be at least 1")
+    for host, target in request.sites.items():
+        if not module_exists(target.partition(":")[0]):
+            raise ConfigError(f"--site {host}={target}: there is no such module")
+
+
+def _asks(request: RunRequest, agent: Agent) -> ModelSpec | None:
+    """The model whose calls go through the gateway, if there is one; what limits and the gateway
+    need is there.
+    """
+    asks = agent.asks() if request.gateway else None
+    if asks is not None:
+        check_libraries()
+    _check_prices(request, agent, asks)
+    return asks
+
+
+def _check_prices(request: RunRequest, agent: Agent, asks: ModelSpec | None) -> None:
     """A limit in USD can be kept, as far as that is known before anything is spent."""
     limits = {"--budget-usd": request.budget_usd, "--max-cost-usd": request.limits.cost_usd}
     given = [name for name, usd in limits.items() if usd is not None]
-    if given and agent.priced() is False:
+    if not given:
+        return
+    # The gateway knows the price list; an agent knows what it was told.
+    unpriced = agent.priced() is False if asks is None else cost_of(asks)(1, 1) is None
+    if unpriced:
+        name = request.model if asks is None else asks.label
         raise ConfigError(
-            f"{given[0]}: no price is known for model '{request.model}', so its cost cannot be "
+            f"{given[0]}: no price is known for model '{name}', so its cost cannot be "
             "limited; give it a price, or leave the limit out"
         )
 
 
-def _settings(request: RunRequest, concurrency: int) -> dict[str, Any]:
+def _settings(request: RunRequest, concurrency: int, asks: ModelSpec | None) -> dict[str, Any]:
     budget = {} if request.budget_usd is None else {"budget_usd": request.budget_usd}
     return {
         "concurrency": concurrency,
         "storage_state": request.storage_state is not None,
         **budget,
+        **({} if asks is None else {"gateway": True}),
     }
 
 

@@ -43,6 +43,8 @@ class RecordingSink:
         self.spent: str | None = None
         """Why the attempt's limit in USD is reached, or cannot be kept."""
         self._spent_at: float | None = None
+        self.counted: tuple[Usage, ...] | None = None
+        """What the gateway counted; None: nobody counts but the agent."""
 
     def now(self) -> float:
         """Seconds since the attempt started."""
@@ -107,8 +109,18 @@ class RecordingSink:
         self._usage[usage.model] = usage
         self._stop_if_spent()
 
+    def count(self, usage: tuple[Usage, ...], spent: str | None = None) -> None:
+        """Take this for the attempt's use from now on: what the agent itself says of it is kept
+        beside. `spent` says why nothing further is paid for, where that is so.
+        """
+        self.alive()
+        self.counted = usage
+        if spent is not None and self.spent is None:
+            self.spent, self._spent_at = spent, self._clock()
+
     def _stop_if_spent(self) -> None:
-        self.spent = over(self._usage.values(), self._limits.cost_usd)
+        if self.counted is None:
+            self.spent = over(self._usage.values(), self._limits.cost_usd)
         if self.spent is not None:
             self._spent_at = self._spent_at or self._clock()
             raise Stopped("budget_limit")
@@ -126,6 +138,11 @@ class RecordingSink:
     @property
     def all_usage(self) -> tuple[Usage, ...]:
         """The last word on each model's use."""
+        return self.reported if self.counted is None else self.counted
+
+    @property
+    def reported(self) -> tuple[Usage, ...]:
+        """What the agent itself said of each model's use."""
         return tuple(self._usage.values())
 
     def _clean(self, call: Call) -> Call:

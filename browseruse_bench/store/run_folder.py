@@ -41,6 +41,11 @@ class RunFolder:
         """The journal of judgements."""
         return self.path / "judgements.jsonl"
 
+    @property
+    def calls_path(self) -> Path:
+        """The model calls of agents that went through the gateway, and what they cost."""
+        return self.path / "calls"
+
     def try_path(self, task_id: str, attempt: int, try_: int) -> Path:
         """Where the trace of one try of one attempt is."""
         return self.path / "tasks" / escaped(task_id) / str(attempt) / f"try-{try_}"

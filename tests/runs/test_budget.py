@@ -8,7 +8,7 @@ from browseruse_bench.agents.base import AgentReport, Stopped
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.records.run import AttemptEntry
 from browseruse_bench.records.trace import AgentId, Call, Limits, Usage
-from browseruse_bench.runs.budget import Budget, over, spent
+from browseruse_bench.runs.budget import Budget, over
 from browseruse_bench.runs.plan import RunRequest, plan
 from browseruse_bench.runs.recording import RecordingSink
 from tests.runs.doubles import Echo
@@ -60,11 +60,11 @@ def entry(cost_usd, n=1):
     ],
 )  # fmt: skip
 def test_a_budget_is_reached_at_its_sum_or_where_a_cost_is_unknown(costs, limit, reached):
-    budget = Budget(limit, 0.0)
+    budget = Budget(limit)
     for cost in costs:
         budget.add(entry(cost))
     assert bool(budget.reached) == reached
-    assert bool(Budget(limit, spent([entry(c) for c in costs])).reached) == reached
+    assert bool(Budget(limit, [entry(c) for c in costs]).reached) == reached
 
 
 def test_an_attempt_is_over_at_its_limit_over_all_models_or_where_a_use_has_no_price():

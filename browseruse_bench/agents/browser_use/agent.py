@@ -14,7 +14,9 @@ from browseruse_bench.agents.base import AgentSetup
 from browseruse_bench.agents.environments import find
 from browseruse_bench.agents.worker import WorkerAgent
 from browseruse_bench.errors import ConfigError, DataError
-from browseruse_bench.models.spec import parse_model
+from browseruse_bench.models.gateway.endpoint import Endpoint
+from browseruse_bench.models.gateway.wires import wires_of
+from browseruse_bench.models.spec import ModelSpec, parse_model
 from browseruse_bench.records.base import content_key
 from browseruse_bench.records.task import TaskView
 from browseruse_bench.records.trace import AgentId
@@ -63,6 +65,9 @@ class BrowserUseAgent(WorkerAgent):
     def priced(self) -> bool | None:
         return self.model.price is not None
 
+    def asks(self) -> ModelSpec | None:
+        return self.model if wires_of(self.model.provider) else None
+
     def command(self) -> Sequence[str]:
         return [str(self._environment_of_agent.python), str(WORKER)]
 
@@ -84,6 +89,14 @@ class BrowserUseAgent(WorkerAgent):
         if self._scripts is not None:
             model["script"] = self._scripts.get(view.task_id, self._scripts.get(""))
         return {"model": model}
+
+    def settings_through(self, view: TaskView, endpoint: Endpoint) -> Mapping[str, Any]:
+        # No price: the gateway counts, and what the worker counts is only compared.
+        model = {"provider": self.model.provider, "name": self.model.name}
+        return {"model": {**model, "base_url": endpoint.base_url}}
+
+    def secrets_through(self, endpoint: Endpoint) -> Mapping[str, str]:
+        return {"BUBENCH_MODEL_KEY": endpoint.token}
 
 
 def read_scripts(path: Path) -> dict[str, Script]:

@@ -146,14 +146,15 @@ class Scripted:
 def make_model(spec: dict) -> Any:
     """The chat model of a spec: {provider, name, base_url?, script?}."""
     provider, name = spec["provider"], spec["name"]
+    place = {"base_url": spec["base_url"]} if spec.get("base_url") else {}
     if provider == "scripted":
         return Scripted(name, spec.get("script"))
     if provider == "anthropic":
-        return ChatAnthropic(model=name, api_key=KEY)
+        return ChatAnthropic(model=name, api_key=KEY, **place)
     if provider == "google":
-        return ChatGoogle(model=name, api_key=KEY)
+        return ChatGoogle(model=name, api_key=KEY, http_options=place or None)
     if provider == "openrouter":
-        return ChatOpenRouter(model=name, api_key=KEY)
+        return ChatOpenRouter(model=name, api_key=KEY, **place)
     # With its default of 4096 tokens the library fails where a thinking model says more.
     return ChatOpenAI(
         model=name,

@@ -24,6 +24,10 @@ End = Literal[
 ]
 
 
+Outage = Literal["account", "limit", "down"]
+"""What keeps a provider from answering: our key or account, its limits, or its own failure."""
+
+
 class Denied(Exception):  # noqa: N818  it is an answer to a client, not an error of ours
     """The gateway does not carry this request out."""
 
@@ -82,8 +86,8 @@ class Call:
     truncated: bool = False
     settled: bool = False
     """It has been counted."""
-    outage: bool = False
-    """It failed for the provider's sake or the account's, not for what was asked."""
+    outage: Outage | None = None
+    """Why nothing came, where that was not for what was asked."""
 
     @property
     def n_messages(self) -> int:
@@ -100,7 +104,7 @@ class Call:
     def answered(self) -> None:
         """All of the answer is there; one that tells of a failure is none."""
         if self.end == "pending":
-            self.end, self.outage = ("failed", True) if self.why else ("answered", False)
+            self.end, self.outage = ("failed", "down") if self.why else ("answered", None)
 
     def change(self, body: Json) -> None:
         """Send this on instead of what the client sent."""

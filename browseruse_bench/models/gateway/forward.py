@@ -21,6 +21,7 @@ from browseruse_bench.models.gateway.call import (
     MAX_REPLY_BYTES,
     Call,
     Denied,
+    Outage,
     parsed,
 )
 from browseruse_bench.models.gateway.sse import MAX_EVENT_BYTES, Events, data_of
@@ -51,9 +52,14 @@ TO_CLIENT = frozenset(
 """Headers of a provider that reach the client, beside those of its rate limits."""
 _LIMIT_HEADERS = ("x-ratelimit-", "anthropic-ratelimit-")
 
-OUTAGES = frozenset({401, 402, 404, 408, 429})
-"""Statuses below 500 that are not the request's fault: key, account, address, load. A 403 may
-be an answer to what was said."""
+OUTAGES: Mapping[int, Outage] = {
+    401: "account",
+    402: "account",
+    404: "account",
+    408: "down",
+    429: "limit",
+}
+"""Statuses below 500 that are not the request's fault. A 403 may be an answer to what was said."""
 
 
 class Client(Protocol):
@@ -120,7 +126,7 @@ class Upstream:
         """
         rests_s = self.limiter.paused_s
         if rests_s > LONGEST_WAIT_S:
-            call.end, call.outage = "failed", True
+            call.end, call.outage = "failed", "limit"
             call.why = f"the provider's limit is reached; its key rests for another {rests_s:.0f} s"
             raise Denied(429, call.why, "rate_limit", retry_after_s=rests_s)
         expected = call.most_prompt // _BOUND_OVER_COUNT + min(call.asked.max_output or 500, 500)
@@ -200,7 +206,7 @@ class Upstream:
     def _note_refusal(self, call: Call, response: httpx.Response) -> None:
         status = response.status_code
         call.end = "refused"
-        call.outage = status >= 500 or status in OUTAGES
+        call.outage = "down" if status >= 500 else OUTAGES.get(status)
         call.why = f"status {status}: {call.why}" if call.why else f"status {status}"
         if status in (429, 503, 529):
             said_s = retry_after_s(response.headers)
@@ -269,7 +275,7 @@ class _TooLong(Exception):  # noqa: N818
 
 
 def _failed(call: Call, status: int, why: str) -> Denied:
-    call.end, call.why, call.outage = "failed", why, True
+    call.end, call.why, call.outage = "failed", why, "down"
     return Denied(status, why, "provider_unreachable")
 
 

@@ -7,6 +7,7 @@ the most that it can have been.
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +17,7 @@ from typing import Literal
 from browseruse_bench.errors import BudgetError, StoreError
 from browseruse_bench.models import prices
 from browseruse_bench.models.gateway.bodies import as_kept, prompt_tokens
-from browseruse_bench.models.gateway.call import Call, Denied
+from browseruse_bench.models.gateway.call import Call, Denied, Outage
 from browseruse_bench.models.ledger import Call as Kept
 from browseruse_bench.models.ledger import Ledger, RequestDigest, Status
 from browseruse_bench.models.spec import ModelSpec
@@ -45,6 +46,16 @@ class Spent:
     by: By
 
 
+@dataclass(frozen=True)
+class Failing:
+    """Why the provider gives nothing, call after call."""
+
+    kind: Outage
+    why: str
+    since: float
+    """When the first of these calls began, on `time.monotonic`."""
+
+
 class Meter:
     """Counts the calls of one token, and holds them to its limits."""
 
@@ -71,8 +82,10 @@ class Meter:
         self.spec = spec
         self.scope = scope
         self.spent: Spent | None = None
-        self.outage: str | None = None
+        self.failing: Failing | None = None
         """Why the provider gave nothing at the last call; None: it gave something."""
+        self.answered_at: float | None = None
+        """When it last did, on `time.monotonic`."""
         self.fault: StoreError | None = None
         """What could not be written: the harness's own fault."""
         self.n_calls = 0
@@ -154,9 +167,17 @@ class Meter:
             self._add(call, usage, outcome)
         if call.capped_by is not None and call.truncated:
             self._spend(f"{call.capped_by} cut an answer off", "attempt")
-        if call.end in ("answered", "refused", "failed"):
-            self.outage = call.why if call.outage else None
+        self._note(call)
         self._keep(call, usage)
+
+    def _note(self, call: Call) -> None:
+        """Whether the provider can be asked, as far as this call shows."""
+        if call.outage is not None:
+            since = call.began if self.failing is None else self.failing.since
+            self.failing = Failing(call.outage, call.why, since)
+        elif call.end in ("answered", "refused"):
+            self.failing = None
+            self.answered_at = time.monotonic()
 
     async def _hold(self, call: Call, budget: Budget, by: By) -> None:
         try:

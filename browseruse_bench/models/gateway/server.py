@@ -27,6 +27,7 @@ from urllib.parse import parse_qsl
 
 from browseruse_bench.errors import ConfigError, StoreError
 from browseruse_bench.models.gateway.call import Call, Denied, read_call
+from browseruse_bench.models.gateway.endpoint import Endpoint
 from browseruse_bench.models.gateway.forward import Broken, Cleaner, Upstream
 from browseruse_bench.models.gateway.meter import Meter
 from browseruse_bench.models.gateway.tokens import MAX_CALLS, Grant, Grants, shown
@@ -49,32 +50,6 @@ CLOSE_S = 0.5
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
-
-
-@dataclass(frozen=True)
-class Endpoint:
-    """Where an agent asks its model instead of at the provider."""
-
-    url: str
-    """http://127.0.0.1:PORT"""
-    token: str
-    provider: str
-    """Whose wire it speaks."""
-
-    @property
-    def base_url(self) -> str:
-        """What a client library of the provider takes for its base URL."""
-        return self.url if self.provider in ("anthropic", "google") else f"{self.url}/v1"
-
-    @property
-    def variables(self) -> dict[str, str]:
-        """What the provider's own client library reads from the environment."""
-        names = {"anthropic": "ANTHROPIC", "google": "GOOGLE_GEMINI", "openrouter": "OPENROUTER"}
-        keys = {"anthropic": "ANTHROPIC", "google": "GOOGLE", "openrouter": "OPENROUTER"}
-        return {
-            f"{names.get(self.provider, 'OPENAI')}_BASE_URL": self.base_url,
-            f"{keys.get(self.provider, 'OPENAI')}_API_KEY": self.token,
-        }
 
 
 @dataclass(frozen=True)
@@ -103,7 +78,7 @@ class Gateway:
         Raises:
             ConfigError: the libraries are not there, or the port is taken.
         """
-        _check_libraries()
+        check_libraries()
         import httpx
 
         listening = _listen(self._wanted_port)
@@ -392,11 +367,17 @@ def _listen(port: int) -> socket.socket:
     return listening
 
 
-def _check_libraries() -> None:
+def check_libraries() -> None:
+    """The libraries that a gateway needs are there.
+
+    Raises:
+        ConfigError: they are not; says what to install.
+    """
     missing = [name for name in ("httpx", "uvicorn") if find_spec(name) is None]
     if missing:
         raise ConfigError(
-            f"the gateway needs {' and '.join(missing)}: pip install 'browseruse-bench[models]'"
+            f"the gateway needs {' and '.join(missing)}: pip install 'browseruse-bench[models]' "
+            "(or give an agent the key itself: bubench run --no-gateway)"
         )
 
 

@@ -58,7 +58,7 @@ async def test_a_stream_that_is_cut_is_cut_for_the_client_and_costs_an_unknown_a
     (usage,) = access.grant.meter.usage
     assert usage.cost_usd is None
     assert usage.price_source.startswith("unknown: 1 call was cut off before the provider's count")
-    assert "broke off" in access.grant.meter.outage
+    assert "broke off" in access.grant.meter.failing.why
     (kept,) = way.kept(failed=True)
     assert kept.status == "outage"
     assert "One " in kept.raw
@@ -125,7 +125,7 @@ async def test_a_client_that_goes_away_ends_the_call_at_the_provider(way, provid
     await until(lambda: access.grant.n_calls == 0)
     meter = access.grant.meter
     assert meter.usage[0].cost_usd is None
-    assert (meter.n_calls, meter.outage) == (2, None)
+    assert (meter.n_calls, meter.failing) == (2, None)
     assert {kept.error for kept in way.kept(failed=True)} == {
         "the client went away, or its attempt was over"
     }
@@ -157,8 +157,8 @@ async def test_a_call_that_is_just_ending_when_its_attempt_settles_is_let_throug
 
 
 ERRORS = {
-    400: False, 401: True, 402: True, 403: False, 404: True, 413: False, 422: False, 429: True,
-    500: True, 503: True, 529: True,
+    400: None, 401: "account", 402: "account", 403: None, 404: "account", 413: None, 422: None,
+    429: "limit", 500: "down", 503: "down", 529: "down",
 }  # fmt: skip
 
 
@@ -171,10 +171,10 @@ async def test_an_error_of_the_provider_comes_as_it_is_and_costs_nothing(way, pr
         assert dict(headers)["retry-after"] == "0"
         meter = access.grant.meter
         assert (meter.usage, meter.n_calls) == ((), 1)
-        assert (meter.outage is not None) is outage, status
+        assert (meter.failing.kind if meter.failing else None) == outage, status
         assert f"status {status}: no" in [kept.error for kept in way.kept(failed=True)]
         await post(access)
-        assert meter.outage is None
+        assert meter.failing is None
 
 
 async def test_a_failure_inside_a_good_status_is_an_outage(way, provider):
@@ -185,7 +185,7 @@ async def test_a_failure_inside_a_good_status_is_an_outage(way, provider):
     async with anthropic_client(access) as client:
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
             await heard_out(client)
-    assert access.grant.meter.outage == "Overloaded"
+    assert access.grant.meter.failing.why == "Overloaded"
 
 
 async def test_after_a_429_the_key_rests_for_every_attempt_and_the_answer_passes(way, provider):
@@ -217,7 +217,7 @@ async def test_where_a_key_rests_for_long_the_client_is_told_at_once(way, provid
     assert (status, said["error"]["code"]) == (429, "rate_limit")
     assert 290 <= int(dict(headers)["retry-after"]) <= 300
     assert len(provider.got) == 1
-    assert "rests for" in access.grant.meter.outage
+    assert "rests for" in access.grant.meter.failing.why
 
 
 async def test_the_limits_of_a_key_hold_for_agents(way, provider):
@@ -247,7 +247,7 @@ async def test_a_provider_that_cannot_be_reached_or_does_not_answer_is_said(
     assert "cannot be reached" in said["error"]["message"]
     assert access.grant.meter.usage == ()
     assert access.grant.meter.n_calls == 0
-    assert access.grant.meter.outage
+    assert access.grant.meter.failing.kind == "down"
     monkeypatch.setattr(forward, "SILENCE_S", 0.3)
     asking = way.spec().asking.model_copy(update={"timeout_s": 0.2})
     access = way.open(asking=asking)
@@ -270,7 +270,7 @@ async def test_a_provider_that_sends_without_end_is_cut(way, provider, monkeypat
     ):
         provider.answers = [answer]
         assert (await post(access))[0] == status
-        assert "bytes" in access.grant.meter.outage
+        assert "bytes" in access.grant.meter.failing.why
 
 
 def test_what_a_provider_asks_to_wait_is_read_in_every_form():
