@@ -206,7 +206,6 @@ def data_info(probes: dict[str, Any]) -> dict[str, Any]:
         "network": "sites",
         "probes": probes,
         "success_at": 100,
-        "protocol": "code-checks/1",
     }
 
 
