@@ -86,7 +86,7 @@ def _refuse_mixture(run: str | None, given: dict[str, Any]) -> None:
             raise ConfigError("name the labels with --labels FILE, or a table with --csv FILE")
         return
     strange = [
-        "RUN" if run is not None else "",
+        run or "",
         *(f"--{name.removesuffix('_file')}" for name in _OF_RUN if given[name]),
     ]
     if any(strange):
