@@ -188,6 +188,7 @@ def _items(row: JudgeRow, threshold: float, n_items: int | None) -> list[Table]:
             item.flips.item,
             f"{item.weight:g}",
             _percent(item.flips.shrunk),
+            _rate(item.flips.credit.share),
             _of_pairs(item.flips.credit),
             _span(item.flips.credit.share),
             _percent(item.flips.post.share.rate),
@@ -195,8 +196,18 @@ def _items(row: JudgeRow, threshold: float, n_items: int | None) -> list[Table]:
         )
         for item in shown
     )
-    headers = ("task", "item", "weight", "rate", "flips of pairs", "95 %", "met to violated", "")
-    return [Table(title=title, headers=headers, rows=rows, right=frozenset({2, 3, 4, 5, 6}))]
+    headers = (
+        "task",
+        "item",
+        "weight",
+        "rate, drawn",
+        "as seen",
+        "flips of pairs",
+        "95 %",
+        "met to violated",
+        "",
+    )
+    return [Table(title=title, headers=headers, rows=rows, right=frozenset(range(2, 8)))]
 
 
 def _flags(row: JudgeRow) -> Table:

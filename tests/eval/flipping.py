@@ -126,10 +126,12 @@ class FlippingJudge:
         self.ungraded = ungraded or (lambda case: False)
         self.flagged = flagged or (lambda case: False)
         self.asked = []
+        self.gradings = []
 
     async def judge(self, case):
         where = (case.task.task_id, case.trace.trace.attempt, case.sample)
         self.asked.append(where)
+        self.gradings.append((case.rubric.key, case.trace.key, case.sample))
         if self.ungraded(case):
             raise RuntimeError("no reply that could be read")
         found = findings(case.rubric, self.seed, *where)
