@@ -333,6 +333,7 @@ class _SharedLines:
         path.parent.mkdir(parents=True, exist_ok=True)
         self._path = path
         self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+        self._closed = weakref.finalize(self, os.close, self._descriptor)
         self._read = 0
         self._n_lines = 0
         self._depth = 0
@@ -381,9 +382,7 @@ class _SharedLines:
         self._n_lines += 1
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
+        self._closed()
 
     def _parsed(self, line: bytes) -> SpendingLine:
         try:
@@ -421,8 +420,8 @@ _OPEN_LOCK = threading.Lock()
 
 
 def spending_at(calls: Path) -> Spending:
-    """The one `Spending` of this process for a calls folder: all models that keep their calls
-    there are added up in it.
+    """The one `Spending` of this process for a calls folder, as long as somebody holds it: all
+    models that keep their calls there are added up in it.
     """
     path = calls.resolve() / FILE
     with _OPEN_LOCK:

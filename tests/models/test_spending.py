@@ -549,6 +549,15 @@ def test_the_schema_counts_as_a_part_of_the_prompt():
     assert more > 30
 
 
+def test_what_nobody_holds_any_more_is_closed(tmp_path):
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    for number in range(5):
+        spending = Spending(tmp_path / str(number) / FILE)
+        spending.end(spending.begin(JUDGE, 1.0), "answered", use(0.5))
+    del spending
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+
+
 def test_the_budget_of_a_process_that_ends_in_order_leaves_no_lock(tmp_path):
     spending = Spending(tmp_path / FILE)
     spending.end(spending.begin(JUDGE, 1.0), "answered", use(0.5))
