@@ -15,6 +15,7 @@ class Served:
 
     def __init__(self, scripts):
         self.requests = []
+        self.headers = []
         self._players = {words: Player(script) for words, script in scripts.items()}
         self._lock = threading.Lock()
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -50,6 +51,11 @@ class Served:
         said["action"] = (player or Player(GIVE_UP)).actions(page)
         return json.dumps(said)
 
+    def reply(self, path, body):
+        """What a request to `path` gets; the wire of OpenAI, whatever the path."""
+        del path
+        return completion(body, self.answer(body))
+
     def _handler(self):
         served = self
 
@@ -60,8 +66,9 @@ class Served:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 with served._lock:
                     served.requests.append((self.headers.get("authorization"), body))
+                    served.headers.append(dict(self.headers))
                     try:
-                        self._send(200, completion(body, served.answer(body)))
+                        self._send(200, served.reply(self.path, body))
                     except ScriptError as error:
                         self._send(400, {"error": {"message": str(error), "type": "script"}})
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from dataclasses import dataclass, field
 
 KEY = "sk-provider-0123456789abcdef-SECRET"
@@ -265,3 +266,24 @@ def responses(text):
             "total_tokens": 69,
         },
     }
+
+
+class Served:
+    """A provider in a thread of its own, for what runs its own event loop."""
+
+    def __enter__(self):
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.provider = Provider()
+        self._do(self.provider.__aenter__())
+        return self.provider
+
+    def __exit__(self, *_):
+        self._do(self.provider.__aexit__())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def _do(self, work):
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
