@@ -176,6 +176,9 @@ class Spending:
         self._thread = threading.RLock()
         self._file = None if path is None else _SharedLines(path)
         self.refresh()
+        if path is not None:
+            for left in (path.parent / _LOCKS).glob("spending-*"):
+                is_held(left)  # what a dead process left goes
 
     def refresh(self) -> None:
         """Count in what other processes wrote since.
