@@ -38,7 +38,7 @@ from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 from browseruse_bench.errors import DataError, GraderError, boundary
-from browseruse_bench.eval import addresses, matcher, snapshot
+from browseruse_bench.eval import addresses, matcher, said, snapshot
 from browseruse_bench.eval.canary import MAX_FILE_BYTES, canaries
 from browseruse_bench.eval.corroboration import SCRIPTED, Evidence, excerpt
 from browseruse_bench.eval.wording import normal, phrase
@@ -51,6 +51,7 @@ from browseruse_bench.records.rubric import (
     Rubric,
     StateCheck,
     UrlCheck,
+    Value,
 )
 from browseruse_bench.store.trace_folder import TraceFolder
 
@@ -58,6 +59,7 @@ VERSION = "3"
 
 MISSING_EVIDENCE = "missing_evidence"
 ABSENT_SCOPE = "absent_scope"
+COPY = "it is a copy of a page, not an answer"
 
 
 @dataclass(frozen=True)
@@ -93,23 +95,32 @@ def grade(folder: TraceFolder, rubric: Rubric) -> CodeGrade:
     with boundary(GraderError, f"{where}: evidence"):
         evidence = Evidence(folder)
         integrity = tuple(canaries(folder, rubric.canary)) if rubric.canary else ()
-    return CodeGrade(tuple(finding(evidence, item, where) for item in rubric.items), integrity)
+    wanted = stated_values(rubric)
+    found = tuple(finding(evidence, item, where, also=wanted) for item in rubric.items)
+    return CodeGrade(found, integrity)
 
 
-def finding(evidence: Evidence, item: Item, where: str) -> Finding:
+def stated_values(rubric: Rubric) -> tuple[Value, ...]:
+    """All values that checks of a rubric want the answer to state."""
+    checks = (item.check for item in rubric.items)
+    return tuple(v for check in checks if isinstance(check, AnswerCheck) for v in check.values)
+
+
+def finding(evidence: Evidence, item: Item, where: str, *, also: tuple[Value, ...] = ()) -> Finding:
     """What the check of one item finds.
 
     Args:
         evidence: of the trace.
         item: has a check.
         where: names the rubric in errors.
+        also: what other items want of the same answer (`stated_values`).
 
     Raises:
         GraderError: the check cannot be carried out.
     """
     place = f"{where}: item '{item.id}'"
     try:
-        outcome = _carried_out(evidence, item)
+        outcome = _carried_out(evidence, item, also)
     except (GraderError, DataError, ValueError) as error:
         raise GraderError(f"{place}: {error}") from error
     reason = outcome.reason
@@ -124,10 +135,10 @@ def finding(evidence: Evidence, item: Item, where: str) -> Finding:
     )
 
 
-def _carried_out(evidence: Evidence, item: Item) -> _Outcome:
+def _carried_out(evidence: Evidence, item: Item, also: tuple[Value, ...]) -> _Outcome:
     match item.check:
         case AnswerCheck():
-            return _answer(evidence, item.check)
+            return _answer(evidence, item.check, also)
         case UrlCheck():
             return _url(evidence, item.check)
         case StateCheck():
@@ -143,24 +154,29 @@ def _carried_out(evidence: Evidence, item: Item) -> _Outcome:
 # Answer
 
 
-def _answer(evidence: Evidence, check: AnswerCheck) -> _Outcome:
+def _answer(evidence: Evidence, check: AnswerCheck, also: tuple[Value, ...]) -> _Outcome:
     answer = evidence.folder.trace.outcome.answer
     # The values are parsed before the answer is looked at, so that a broken check never
     # depends on what an agent said.
-    stated = matcher.state(check.values, answer, kind=check.match, tolerance=check.tolerance)
+    stated = matcher.state(
+        check.values, answer, kind=check.match, tolerance=check.tolerance, also=also
+    )
     seen = _seen_options(check)
     if answer is None or not answer.strip():
         return _Outcome("not_assessable", "The agent gave no answer.", reason=ABSENT_SCOPE)
     quote = answer if len(answer) <= 500 else f"{answer[:250]} … {answer[-250:]}"
-    said = Citation(step="final", source="answer", quote=quote, holds=stated.holds)
+    cited = Citation(step="final", source="answer", quote=quote, holds=stated.holds)
     if not stated.holds:
         why = "; ".join(f"{value}: {why}" for value, why in stated.details["missing"].items())
         extras = ", ".join(stated.details["extras"])
         why = "; ".join(part for part in (why, f"extra: {extras}" if extras else "") if part)
-        said = said.model_copy(update={"why_not": why})
-        return _Outcome("violated", f"The answer does not state all of it ({why}).", (said,))
+        cited = cited.model_copy(update={"why_not": why})
+        return _Outcome("violated", f"The answer does not state all of it ({why}).", (cited,))
+    if _hands_in_a_page(evidence, check, answer):
+        cited = cited.model_copy(update={"holds": False, "why_not": COPY})
+        return _Outcome("violated", "The answer hands in a whole page.", (cited,), COPY)
     sightings = {value: evidence.sighting(options) for value, options in seen}
-    citations = (said, *(s.citation for s in sightings.values() if s.citation is not None))
+    citations = (cited, *(s.citation for s in sightings.values() if s.citation is not None))
     unseen = {v: s.citation for v, s in sightings.items() if not s.holds}
     if unseen:
         reasons = [
@@ -174,6 +190,17 @@ def _answer(evidence: Evidence, check: AnswerCheck) -> _Outcome:
             "; ".join(reasons),
         )
     return _Outcome("met", "The answer states it, and it was seen on a page.", citations)
+
+
+def _hands_in_a_page(evidence: Evidence, check: AnswerCheck, answer: str) -> bool:
+    """Whether the answer is all that a page shows, where less than that was asked for."""
+    if check.match == "list" or len(answer) < said.COPY_CHARS // 2:
+        return False
+    if any(len(str(value)) >= said.COPY_CHARS // 2 for value in check.values):
+        return False
+    plain = normal(answer)
+    refs = dict.fromkeys(text.ref for text in evidence.texts)
+    return any(said.is_copy(plain, evidence.read(ref).text) for ref in refs)
 
 
 def _seen_options(check: AnswerCheck) -> list[tuple[str, tuple[matcher.Target, ...]]]:

@@ -2,7 +2,8 @@
 
 A mention of the wanted value counts only if it is a plain claim. It does not count if
 
-- it is denied: "not 5", "never cancelled", "no longer 5", "rather than 5", "5 is wrong";
+- it is denied: "not 5", "never cancelled", "no longer 5", "rather than 5", "5 is wrong"; or
+  asked ("Is it 5?") or supposed ("if it were 5");
 - it is a bound: "more than 5", "at least 5", "5 or more", "5+", "almost 5" ("about 5" counts);
 - it is one of several: other values of its kind are joined to it by nothing but "or", "and",
   "to", commas, slashes, dashes, bullets or line ends ("5 or 6", "5, 6, 7", "5-6"), or by an
@@ -22,6 +23,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+from browseruse_bench.eval.wording import SKIPPED
 
 Why = Literal["denied", "bound", "one of several", "guess", "contradicted"]
 
@@ -51,6 +54,11 @@ _DENIED = re.compile(
 _DENIED_AFTER = re.compile(
     r"\W{0,3}(?:(?:is|was|are|were|seems|would be)\s+)?"
     r"(?:not\s+(?:the\s+)?(?:right|correct|answer|true|it)|wrong|incorrect|false)\b",
+    re.IGNORECASE,
+)
+_SUPPOSED = re.compile(
+    r"\b(?:if|unless|suppose|supposing|assuming|imagine)\b(?:\W+\w+){0,4}\W+"
+    r"(?:were|was|is|are|be|been)\W*$",
     re.IGNORECASE,
 )
 _BOUND = re.compile(
@@ -105,8 +113,16 @@ def why_not(
 
 
 def denied(text: str, start: int, end: int) -> bool:
-    """Whether the words around a place in a normal text deny what stands there."""
-    return bool(_DENIED.search(_clause(text, start)) or _DENIED_AFTER.match(text, end))
+    """Whether the words around a place in a normal text deny, ask or suppose what stands there."""
+    clause = _clause(text, start)
+    if _DENIED.search(clause) or _SUPPOSED.search(clause) or _DENIED_AFTER.match(text, end):
+        return True
+    stop = _SENTENCE.search(text, end)
+    if stop is None or stop[0] != "?":
+        return False
+    # A question that is itself what is stated consists of nothing else.
+    around = f"{text[sentence_start(text, start) : start]} {text[end : stop.start()]}"
+    return bool(set(re.findall(r"\w+", around.casefold())) - SKIPPED)
 
 
 def sentence_start(text: str, start: int) -> int:

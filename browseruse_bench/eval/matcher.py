@@ -14,7 +14,8 @@ how it is looked for:
 | such text with `: `, `, `, `; ` or a line end in it | as above, or each of its parts by its own form; parts around a colon stand in one sentence |
 
 An identifier such as `007` (leading zeros) is text. A mention counts only if the answer claims
-it: what is denied, bounded, guessed or one of several does not (`claims`). For a text, "one of
+it: what is denied, bounded, guessed or one of several does not (`claims`), nor what a reader is
+not told or what the answer takes back (`said`). For a text, "one of
 several" means that another short text is joined to it by "or" or a slash, or that it is one
 of a bare list with three or more others.
 
@@ -37,7 +38,7 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal
 
-from browseruse_bench.eval import addresses, claims
+from browseruse_bench.eval import addresses, claims, said
 from browseruse_bench.eval.claims import Mention
 from browseruse_bench.eval.dates import Dated, dates, states
 from browseruse_bench.eval.quantities import Quantity, quantities
@@ -50,7 +51,10 @@ from browseruse_bench.eval.wording import (
     words,
 )
 
-VERSION = "1"
+VERSION = "2"
+
+LEAD = 6
+"""So many words at most stand between "the answer is" and the value that it is about."""
 
 Value = str | int | float
 Kind = Literal["number", "date", "text", "list"]
@@ -231,6 +235,8 @@ class _Search:
     read: Read
     targets: tuple[Target, ...]
     listed: bool
+    also: tuple[Target, ...] = ()
+    """What else is wanted of the answer, by others."""
 
     def mentions(self, form: Form) -> list[Mention]:
         """All values of one form in the answer."""
@@ -253,8 +259,55 @@ class _Search:
         """The places where a value is claimed, and else why its mentions do not count."""
         if target.form == "polar":
             return _polar(target.text, self.read.text)
+        found = self._claimed_text if target.form == "text" else self._claimed_value
+        spans, why = found(target)
+        good = [span for span in spans if not self._taken_back(target, span)]
+        return good, "taken back" if spans and not good else why
+
+    def _taken_back(self, target: Target, span: tuple[int, int]) -> bool:
+        """Whether the answer itself takes back what it says at a place."""
+        if any(start <= span[0] and span[1] <= end for start, end in self._retracted):
+            return True
         if target.form == "text":
-            return self._claimed_text(target)
+            final = self._final
+            short = final is not None and span[0] < final
+            return short and said.are_short(self.read.text[final:], len(target.phrase) + 2)
+        return self._is_overruled(target, span)
+
+    def _is_overruled(self, target: Target, span: tuple[int, int]) -> bool:
+        """Whether "the answer is" stands behind a mention, and before another value."""
+        mentions = self.mentions(target.form)
+        unit = next((m.unit for m in mentions if (m.start, m.end) == span), None)
+        for start in (start for start in self._last_words if start > span[0]):
+            there = (m for m in mentions if m.start >= start and m.unit in (unit, None))
+            first = next(there, None)
+            if first is None or len(self.read.text[start : first.start].split()) > LEAD:
+                continue
+            if not (first.wanted or self._also_wanted(first.start, first.end)):
+                return not any(place[0] >= start for place in places(target, self.read))
+        return False
+
+    def _also_wanted(self, start: int, end: int) -> bool:
+        return any((start, end) in places(target, self.read) for target in self.also)
+
+    @cached_property
+    def _last_words(self) -> list[int]:
+        return said.last_words(self.read.text)
+
+    @cached_property
+    def _retracted(self) -> list[tuple[int, int]]:
+        return said.retracted(self.read.text)
+
+    @cached_property
+    def _final(self) -> int | None:
+        """Where the last word of the answer begins, if nothing that is wanted stands in it."""
+        if not self._last_words:
+            return None
+        final = self._last_words[-1]
+        rest = Read(self.read.text[final:])
+        return None if any(places(t, rest) for t in (*self.targets, *self.also)) else final
+
+    def _claimed_value(self, target: Target) -> tuple[list[tuple[int, int]], str]:
         mentions = self.mentions(target.form)
         spans = [(m.start, m.end) for m in mentions]
         good: list[tuple[int, int]] = []
@@ -397,7 +450,12 @@ def match(expected: Value | Sequence[Value], answer: str | None) -> Match:
 
 
 def state(
-    values: Sequence[Value], answer: str | None, *, kind: Kind | None, tolerance: float = 0
+    values: Sequence[Value],
+    answer: str | None,
+    *,
+    kind: Kind | None,
+    tolerance: float = 0,
+    also: Sequence[Value] = (),
 ) -> Match:
     """How far an answer states all of several values.
 
@@ -407,6 +465,8 @@ def state(
         kind: as in `target_of`. None: each value decides. list:
             each value decides, and extras count against the answer.
         tolerance: for numbers.
+        also: what else is wanted of the same answer; a last word that states it takes nothing
+            of the rest back.
 
     Raises:
         ValueError: no value, or one that is blank or not of the kind.
@@ -416,7 +476,8 @@ def state(
     elements = [options_of(value, kind=kind, tolerance=tolerance) for value in values]
     listed = kind == "list"
     every = tuple(t for options in elements for t in _with_parts(options))
-    search = _Search(Read(answer or ""), every, listed)
+    others = tuple(t for value in also for t in options_of(value))
+    search = _Search(Read(said.told(answer or "")), every, listed, others)
     found = [_look_for(search, options) for options in elements]
     extras: set[str] = set()
     if listed:

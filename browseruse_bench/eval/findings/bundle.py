@@ -169,7 +169,10 @@ class Bundler:
                 whole=assemble(material, choice, fence),
                 clipped=clipped(material, choice, asked),
                 asked=asked,
-                settled=tuple(checks.finding(evidence, item, where) for item in settled),
+                settled=tuple(
+                    checks.finding(evidence, item, where, also=checks.stated_values(rubric))
+                    for item in settled
+                ),
                 integrity=leaked,
                 nothing_done=_nothing_done(case, material),
             )
