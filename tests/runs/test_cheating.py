@@ -18,27 +18,19 @@ import pytest
 from browseruse_bench.benchmarks.load import load_benchmark
 from browseruse_bench.browsers.base import SessionRequest
 from browseruse_bench.browsers.cdp import CDP
-from browseruse_bench.browsers.guard.confinement import why_not_confined, why_not_layered
 from browseruse_bench.browsers.local import LocalChromium
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.eval.evaluate import evaluate_run
 from browseruse_bench.report.summary import summarise
 from browseruse_bench.runs.execute import execute
 from browseruse_bench.runs.plan import plan
+from tests.browsers.guard.at_hand import levels
 from tests.browsers.guard.small_web import Server
 from tests.runs import cheats
 
 pytestmark = pytest.mark.browser
 
 ANSWER = "violet-4711"
-CONFINED = pytest.param(
-    "confined",
-    marks=pytest.mark.skipif(why_not_confined() is not None, reason=str(why_not_confined())),
-)
-LAYERED = pytest.param(
-    "layered",
-    marks=pytest.mark.skipif(why_not_layered() is not None, reason=str(why_not_layered())),
-)
 
 
 @pytest.fixture
@@ -137,7 +129,7 @@ async def carried_out(project, key, request):
     return attempt.points, json.loads(trace["outcome"]["reason"]), trace["guard"]
 
 
-@pytest.mark.parametrize("level", ["observed", "flags"])
+@pytest.mark.parametrize("level", ["observed", pytest.param("flags", marks=pytest.mark.slow)])
 async def test_a_worker_that_is_not_confined_earns_by_cheating(level, project, key, held_request):
     request = held_request(agent="tests.runs.cheats:CheatingWorker", guard=level)
     points, told, guard = await carried_out(project, key, request)
@@ -150,7 +142,7 @@ async def test_a_worker_that_is_not_confined_earns_by_cheating(level, project, k
     assert "root of the harness" in got
 
 
-@pytest.mark.parametrize("level", [CONFINED, LAYERED])
+@pytest.mark.parametrize("level", levels("confined", "layered"))
 async def test_a_cheating_worker_that_is_held_gets_nothing_and_earns_0(
     level, project, key, held_request
 ):
@@ -173,7 +165,7 @@ async def test_unguarded_cheating_pages_earn_everything(project, key, held_reque
     assert len(told["loot"]) >= 2
 
 
-@pytest.mark.parametrize("level", ["flags", CONFINED, LAYERED])
+@pytest.mark.parametrize("level", levels("flags", "confined", "layered"))
 async def test_cheating_pages_get_nothing_and_earn_0(level, project, key, held_request):
     request = held_request(agent="tests.runs.cheats:CheatingPages", guard=level)
     points, told, guard = await carried_out(project, key, request)

@@ -10,10 +10,10 @@ import pytest
 from browseruse_bench.browsers.base import SessionRequest
 from browseruse_bench.browsers.cdp import CDP
 from browseruse_bench.browsers.guard import confine
-from browseruse_bench.browsers.guard.confinement import why_not_confined, why_not_layered
 from browseruse_bench.browsers.local import LocalChromium
 from browseruse_bench.browsers.options import BrowserOptions
 from browseruse_bench.errors import BrowserError
+from tests.browsers.guard.at_hand import NO_LANDLOCK, levels
 from tests.browsers.guard.attacks import (
     FILE_SECRET,
     FILES,
@@ -27,18 +27,8 @@ from tests.browsers.guard.small_web import WEB, small_web
 
 pytestmark = pytest.mark.browser
 
-CONFINED = pytest.param(
-    "confined",
-    marks=pytest.mark.skipif(why_not_confined() is not None, reason=str(why_not_confined())),
-)
-LAYERED = pytest.param(
-    "layered",
-    marks=pytest.mark.skipif(why_not_layered() is not None, reason=str(why_not_layered())),
-)
-NO_LANDLOCK = "layered without Landlock"
-BARE = pytest.param(NO_LANDLOCK, marks=LAYERED.marks)
-HELD = ("flags", CONFINED, LAYERED)
-CLOSED = (CONFINED, LAYERED, BARE)
+HELD = levels("flags", "confined", "layered")
+CLOSED = levels("confined", "layered", NO_LANDLOCK)
 # Without them an attack that no longer works would look like a guard that holds.
 MUST_REACH_UNGUARDED = (
     "open 127.0.0.1", "open 2130706433", "open localhost", "redirect of a site", "fetch", "WebSocket",

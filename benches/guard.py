@@ -1,0 +1,195 @@
+"""What the guard costs at each level: start of a session, CPU of start and end, and a request.
+
+Levels alternate in one run, beside a Chromium that is started and ended without the harness
+("bare"). Requests are fetches by a page of a site on this machine, one after the other; the
+baseline is the same page at the level `observed`, where nothing is between browser and site.
+
+    python benches/guard.py        exit 1 if a target is missed; about two minutes
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from browseruse_bench.browsers.base import Session, SessionRequest
+from browseruse_bench.browsers.cdp import CDP
+from browseruse_bench.browsers.find import find_chromium
+from browseruse_bench.browsers.guard.confinement import why_not_confined, why_not_layered
+from browseruse_bench.browsers.guard.levels import LEVELS
+from browseruse_bench.browsers.local import FLAGS, LocalChromium
+from browseruse_bench.browsers.options import BrowserOptions
+
+ROUNDS = int(os.environ.get("BUBENCH_BENCH_ROUNDS", "15"))
+REQUESTS = 300
+LIMIT_START_MS = 200.0
+"""How much longer the best level here may take to start than `observed`."""
+LIMIT_REQUEST_MS = 3.0
+"""How much longer it may take for a request."""
+
+SITE = """
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("content-type", "text/html")
+        self.send_header("content-length", "1024")
+        self.end_headers()
+        self.wfile.write(b"x" * 1024)
+    def log_message(self, *_): pass
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
+"""
+FETCHES = """
+(async () => {
+    const took = [];
+    for (let n = 0; n < COUNT; n++) {
+        const t = performance.now();
+        await (await fetch('/' + n, {cache: 'no-store'})).text();
+        took.push(performance.now() - t);
+    }
+    return took.sort((a, b) => a - b)[COUNT >> 1];
+})()
+"""
+
+
+def cpu_s() -> float:
+    """CPU-seconds of this process and of those of its descendants that were waited for."""
+    both = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(used.ru_utime + used.ru_stime for used in both)
+
+
+async def bare(folder: Path) -> float:
+    """Seconds until a Chromium without the harness has answered; it is gone afterwards."""
+    profile = folder / "profile"
+    own = ("--no-sandbox",) if os.geteuid() == 0 else ()
+    flags = [flag for flag in FLAGS if flag != "--remote-debugging-pipe"]
+    start = time.monotonic()
+    argv = [str(find_chromium(None)), *flags, *own, f"--user-data-dir={profile}", "about:blank"]
+    chromium = await asyncio.create_subprocess_exec(
+        *argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        file = profile / "DevToolsActivePort"
+        while not (file.exists() and len(file.read_text().split()) == 2):
+            await asyncio.sleep(0.01)
+        port, path = file.read_text().split()
+        cdp = await CDP.connect(f"ws://127.0.0.1:{port}{path}")
+        await cdp.send("Browser.getVersion")
+        took = time.monotonic() - start
+        await cdp.close()
+    finally:
+        chromium.kill()
+        await chromium.wait()
+        await asyncio.sleep(0.2)  # its children leave the folder, too
+    return took
+
+
+async def held(backend: LocalChromium, folder: Path, site: int) -> tuple[float, float]:
+    """Seconds until a session has started, and milliseconds of a request in it (0 if not asked)."""
+    request = SessionRequest(
+        work=folder / "work",
+        downloads=folder / "work" / "downloads",
+        owner=folder,
+        hosts={"shop.test": ("127.0.0.1", site)} if site else {},
+    )
+    start = time.monotonic()
+    async with backend.open(request) as session:
+        took = time.monotonic() - start
+        return took, await fetched(session) if site else 0.0
+
+
+async def fetched(session: Session) -> float:
+    """Milliseconds of a request, the median of REQUESTS."""
+    assert session.ws_url is not None
+    cdp = await CDP.connect(session.ws_url)
+    attach = {"targetId": session.target_id, "flatten": True}
+    page = (await cdp.send("Target.attachToTarget", attach))["sessionId"]
+    await cdp.send("Page.navigate", {"url": "http://shop.test/"}, session=page)
+    await asyncio.sleep(0.5)
+    script = {
+        "expression": FETCHES.replace("COUNT", str(REQUESTS)),
+        "awaitPromise": True,
+        "returnByValue": True,
+    }
+    answer = await cdp.send("Runtime.evaluate", script, session=page, timeout_s=60)
+    await cdp.close()
+    return float(answer["result"]["value"])
+
+
+def levels_here() -> list[str]:
+    """The levels that this machine allows, the unguarded one first."""
+    lacking = {"layered": why_not_layered(), "confined": why_not_confined()}
+    for level, why in lacking.items():
+        if why is not None:
+            print(f"{level}: {why}")
+    return [level for level in reversed(LEVELS) if lacking.get(level) is None]
+
+
+async def measured(site: int) -> dict[str, tuple[list[float], list[float], float]]:
+    """Name -> seconds of each start, CPU-seconds of each start and end, ms of a request."""
+    backends = {level: LocalChromium(BrowserOptions(guard=level)) for level in levels_here()}
+    rows: dict[str, tuple[list[float], list[float], float]] = {"bare": ([], [], 0.0)}
+    for level, backend in backends.items():
+        # The first session of a command proves more than those that follow; it is left out.
+        with folder() as place:
+            rows[level] = ([], [], (await held(backend, place, site))[1])
+    for _ in range(ROUNDS):
+        for name, (starts, cpus, _) in rows.items():
+            with folder() as place:
+                before = cpu_s()
+                if name == "bare":
+                    starts.append(await bare(place))
+                else:
+                    starts.append((await held(backends[name], place, 0))[0])
+                cpus.append(cpu_s() - before)
+    return rows
+
+
+class folder:  # noqa: N801  a context manager, used like a function
+    """A temporary folder that a process may still be writing to when it goes."""
+
+    def __enter__(self) -> Path:
+        self.path = Path(tempfile.mkdtemp(prefix="bench-"))
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+
+
+def main() -> int:
+    """Print the figures; 1 if a bar is missed."""
+    site = subprocess.Popen([sys.executable, "-c", SITE], stdout=subprocess.PIPE, text=True)
+    try:
+        assert site.stdout is not None
+        rows = asyncio.run(measured(int(site.stdout.readline())))
+    finally:
+        site.kill()
+        site.communicate()
+    median: Callable[[list[float]], float] = lambda values: statistics.median(values) * 1000  # noqa: E731
+    for name, (starts, cpus, request_ms) in rows.items():
+        asked = f"{request_ms:6.2f} ms a request" if request_ms else ""
+        print(f"{name:9} {median(starts):6.0f} ms to start  {median(cpus):6.0f} ms CPU  {asked}")
+    best = list(rows)[-1]
+    later = median(rows[best][0]) - median(rows["observed"][0])
+    slower = rows[best][2] - rows["observed"][2]
+    print(f"{best} over observed: {later:+.0f} ms to start (at most {LIMIT_START_MS:g}),", end=" ")
+    print(f"{slower:+.2f} ms a request (at most {LIMIT_REQUEST_MS:g})")
+    print(f"median of {ROUNDS}; load {os.getloadavg()[0]:.2f} over {os.cpu_count()} cores")
+    return 0 if later <= LIMIT_START_MS and slower <= LIMIT_REQUEST_MS else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
