@@ -233,7 +233,7 @@ def test_json_holds_all_of_it_and_nulls_for_what_is_not_known(run, bench):
     assert "nothing was compared" in words(found)
 
 
-def test_the_report_lists_params_and_claims_no_determinism_bl051(run, bench):
+def test_the_report_lists_items_with_intervals_and_claims_no_determinism_bl051(run, bench):
     """A judge that flips one item with a known probability: its rate, an interval, what is over
     the threshold; a judge that did not flip gets an interval that is not empty.
     """
