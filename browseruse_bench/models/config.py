@@ -70,7 +70,9 @@ class NamedModel(Asking):
     @property
     def asking(self) -> Asking:
         """What of it says how the model is asked."""
-        return Asking.model_validate(self.as_json(), extra="ignore")
+        own = self.as_json()
+        names = {field.alias or name for name, field in Asking.model_fields.items()}
+        return Asking.model_validate({name: own[name] for name in names & own.keys()})
 
 
 class AgentDefault(Record):
@@ -100,7 +102,8 @@ def read_config(path: Path) -> Config:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path}: not TOML: {error}") from error
     try:
-        return Config.model_validate(content, extra="ignore")
+        # The tables of others are theirs to check.
+        return Config.model_validate({n: content[n] for n in Config.model_fields if n in content})
     except ValidationError as error:
         problem = error.errors()[0]
         place = ".".join(str(part) for part in problem["loc"])
