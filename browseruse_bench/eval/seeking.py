@@ -35,7 +35,17 @@ def holds_words(read: Read, wanted: tuple[str, ...]) -> bool:
 
 def word_places(text: str, wanted: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """Where the words stand in a normal text one right after the other, none left out."""
-    return _phrase_places(text, wanted, skip=False)
+    for start in _beginnings(text, wanted[0]):
+        end = 0
+        # Word by word, because almost every place differs in the first one.
+        found = words(text[start : start + 100 + 60 * len(wanted)])
+        for word in wanted:
+            here = next(found, None)
+            if here is None or here.word != word or (not end and here.start):
+                break
+            end = here.end
+        else:
+            yield start, start + end
 
 
 @functools.lru_cache(maxsize=4096)
@@ -63,15 +73,19 @@ def _lines(text: str, pattern: re.Pattern[str]) -> Iterator[tuple[int, str]]:
         at = max(stop, found.start() + 1)
 
 
-def _phrase_places(
-    text: str, wanted: tuple[str, ...], *, skip: bool = True
-) -> Iterator[tuple[int, int]]:
-    # Every spelling of a word begins with the same two letters; digits may be grouped.
-    n = 2 if wanted[0][0].isalpha() else 1
-    begins = re.compile(rf"(?<!\w)(?<![0-9][.,:/'-])-?{re.escape(wanted[0][:n])}", re.IGNORECASE)
-    for found in begins.finditer(text):
-        stretch = text[found.start() : found.start() + 100 + 60 * len(wanted)]
-        for start, end in find_phrase(wanted, list(words(stretch)), skip=skip):
+def _beginnings(text: str, word: str) -> Iterator[int]:
+    """Where a word may begin: every spelling of it begins with the same two letters; digits may
+    be grouped.
+    """
+    n = 2 if word[0].isalpha() else 1
+    begins = re.compile(rf"(?<!\w)(?<![0-9][.,:/'-])-?{re.escape(word[:n])}", re.IGNORECASE)
+    return (found.start() for found in begins.finditer(text))
+
+
+def _phrase_places(text: str, wanted: tuple[str, ...]) -> Iterator[tuple[int, int]]:
+    for at in _beginnings(text, wanted[0]):
+        stretch = text[at : at + 100 + 60 * len(wanted)]
+        for start, end in find_phrase(wanted, list(words(stretch))):
             if start == 0:
-                yield found.start(), found.start() + end
+                yield at, at + end
             break
