@@ -209,10 +209,11 @@ def _same_facts(rubric: Rubric) -> Iterator[Overlap]:
         for id_ in one.facts:
             if id_ not in other.facts:
                 continue
-            values = {_folded(value) for value in facts[id_].values}
+            written = {_folded(value): value for value in facts[id_].values}
+            values = set(written)
             both = _used(one, values) & _used(other, values)
             if both or (len(values) <= 1 and _may_use(one, values) and _may_use(other, values)):
-                what = f"“{min(both)}” of fact {id_}" if both else f"fact {id_}"
+                what = f"“{written[min(both)]}” of fact {id_}" if both else f"fact {id_}"
                 yield Overlap((one.id, other.id), f"both stand on {what}")
 
 
@@ -280,6 +281,14 @@ class _Wording:
             stem for id_, found in self.stems.items() if id_ not in self.gathered for stem in found
         )
 
+    def spelled(self, stems: Iterable[str]) -> str:
+        """A few words that have these stems, as they are first written."""
+        words: dict[str, str] = {}
+        for text in self.texts.values():
+            for word in re.split(r"[^\w’'.$]+", text):
+                words.setdefault(_stem(word), word.rstrip("."))
+        return ", ".join(words.get(stem, stem) for stem in sorted(stems)[:6])
+
     def weight(self, stems: Iterable[str]) -> float:
         """How much these stems tell: the fewer items have one, the more."""
         n = len(self.stems) + 1
@@ -331,7 +340,7 @@ def _gathered(text: str) -> str | None:
     if not _IS_DELIVERED.match(text):
         return None
     found = _GATHERS.search(text)
-    if found is not None and re.search(r",| and ", text[found.end() :]):
+    if found is not None and re.search(r",| and | with ", text[found.end() :]):
         return text[found.end() :]
     return text if _GATHERS_ALL.search(text) else None
 
@@ -341,16 +350,13 @@ def _same_words(rubric: Rubric) -> Iterator[Overlap]:
     for one, other in _pairs(rubric):
         shared = wording.alike(one.id, other.id)
         if shared:
-            reason = f"both ask in nearly the same words: {_named(shared)}"
+            reason = f"both ask in nearly the same words: {wording.spelled(shared)}"
             yield Overlap((one.id, other.id), reason)
     for gathering in wording.gathered:
         for source, shared in wording.sources(gathering).items():
-            reason = f"{gathering} gathers again what {source} asks for: {_named(shared)}"
+            words = wording.spelled(shared)
+            reason = f"{gathering} gathers again what {source} asks for: {words}"
             yield Overlap((source, gathering), reason)
-
-
-def _named(stems: Iterable[str]) -> str:
-    return ", ".join(sorted(stems)[:6])
 
 
 def _are_parallel(one: str, other: str) -> bool:
@@ -385,7 +391,7 @@ def _stems(text: str) -> Iterator[str]:
     for word in _WORD.findall(text):
         for part in re.split(r"[-/]", word):
             stem = _stem(part)
-            if stem and stem not in _STOP and part.lower() not in _STOP:
+            if stem and stem not in _STOP_STEMS and part.lower() not in _STOP:
                 yield stem
 
 
@@ -406,4 +412,5 @@ def _stem(word: str) -> str:
 
 
 _VERB_STEMS = frozenset(_stem(form) for form in (*VERBS, *THIRD, *PARTICIPLES, *ING))
+_STOP_STEMS = frozenset(_stem(word) for word in _STOP)
 _COMMON = frozenset(_stem(word) for word in _EVERYWHERE)

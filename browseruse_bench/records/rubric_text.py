@@ -178,7 +178,7 @@ def _fact(fact: Fact) -> str:
     standing = f"{fact.standing[0].upper()}{fact.standing[1:]}{how}"
     parts.append(f"{standing}: {inline(fact.url)}" if fact.url else f"{standing}.")
     if fact.pages_searched:
-        pages = "\n".join(f"- {inline(page)}" for page in fact.pages_searched)
+        pages = "\n".join(f"- {block(page, '  ')}" for page in fact.pages_searched)
         parts.append(f"Pages searched:\n\n{pages}")
     if fact.archived:
         parts.append("Archived as:\n\n" + "\n".join(f"- {key}" for key in fact.archived))

@@ -48,79 +48,79 @@ def released(**changes: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-text = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=40)
+text = st.text(st.characters(exclude_categories=("Cs",)), min_size=1, max_size=12)
 markup = st.sampled_from(
     ["# h", "- a\n\n# b", "1. x", "> q", "```\n# x\n```", "a\n===", "<script>x</script>", "&amp;",
      "[a]: http://b", "![a](b)", "***", "\\", "a_b _c_", "  \n   code", "x\r\n# y\u2028# z", "`", "#"]
 )  # fmt: skip
 words = text | markup
-ids = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,8}", fullmatch=True)
-values = st.lists(words | st.integers() | st.floats(allow_nan=False, allow_infinity=False),
-                  min_size=1, max_size=3).map(tuple)  # fmt: skip
 
 
-def _checks() -> st.SearchStrategy[Any]:
+def _checks(
+    words: st.SearchStrategy[str], values: st.SearchStrategy[Any]
+) -> st.SearchStrategy[Any]:
     return st.one_of(
         st.builds(AnswerCheck, values=values, match=st.sampled_from(["number", "text", "list"]),
                   seen=st.none() | values),
-        st.builds(UrlCheck, host=words, path=st.none() | words, query=st.dictionaries(words, words)),
+        st.builds(UrlCheck, host=words, path=st.none() | words,
+                  query=st.dictionaries(words, words, max_size=1)),
         st.builds(StateCheck, site=words, sql=words,
                   equals=st.lists(values, max_size=2).map(tuple)),
         st.builds(FileCheck, name=words, contains=words),
-        st.builds(ProbeCheck, name=words, equals=st.none() | words | st.lists(words, max_size=2)),
+        st.builds(ProbeCheck, name=words, equals=st.none() | words),
     )  # fmt: skip
 
 
 @st.composite
 def weights(draw: st.DrawFn) -> list[Fraction]:
-    parts = draw(st.lists(st.integers(1, 1000), min_size=1, max_size=6))
+    parts = draw(st.lists(st.integers(1, 1000), min_size=1, max_size=4))
     return [Fraction(100 * part, sum(parts)) for part in parts]
 
 
 @st.composite
 def rubrics(draw: st.DrawFn) -> Rubric:
-    """Any rubric that loads."""
-    facts = draw(
-        st.lists(
-            st.builds(
-                Fact, id=words, claim=words, values=st.just(()) | values, url=st.none() | words,
-                quote=st.none() | words, kind=st.sampled_from(["present", "absent"]),
-                checked_on=st.none() | st.just("2026-08-20"),
-                how=st.sampled_from([None, "live", "archive", "traces", "site"]),
-                pages_searched=st.lists(words, max_size=2).map(tuple),
-                archived=st.sampled_from([None, (PAGE,)]),
-            ), max_size=3, unique_by=lambda fact: fact.id,
+    """Any rubric that loads; its texts come from a small pool, which is fast and collides."""
+    pool = st.sampled_from(draw(st.lists(words, min_size=3, max_size=5, unique=True)))
+    values = st.lists(pool | st.sampled_from([0, -7, 31.9, 1e300]), min_size=1, max_size=2).map(
+        tuple
+    )
+    names = draw(st.lists(pool, max_size=2, unique=True))
+    facts = [
+        Fact(
+            id=name, claim=draw(pool), values=draw(st.just(()) | values),
+            url=draw(st.none() | pool), quote=draw(st.none() | pool),
+            kind=draw(st.sampled_from(["present", "absent"])),
+            checked_on=draw(st.sampled_from([None, "2026-08-20"])),
+            how=draw(st.sampled_from([None, "live", "archive", "traces", "site"])),
+            pages_searched=tuple(draw(st.lists(pool, max_size=2))),
+            archived=draw(st.sampled_from([None, (PAGE,)])),
         )
-    )  # fmt: skip
-    cited = st.lists(st.sampled_from([f.id for f in facts]), max_size=2).map(tuple) if facts else (
-        st.just(())
-    )  # fmt: skip
+        for name in names
+    ]  # fmt: skip
+    cited = st.sampled_from([(), *((name,) for name in names)])
     shares = draw(weights())
-    names = draw(st.lists(ids, min_size=len(shares), max_size=len(shares), unique=True))
     items = tuple(
         Item(
-            id=name, requirement=draw(words), verification=draw(st.none() | words), weight=share,
-            facts=draw(cited), evidence=draw(st.sampled_from(["page", "visual", "deliverable"])),
-            check=draw(st.none() | _checks()),
+            id=f"A{n}_{draw(st.sampled_from('xyz'))}", requirement=draw(pool),
+            verification=draw(st.none() | pool), weight=share, facts=draw(cited),
+            evidence=draw(st.sampled_from(["page", "visual", "deliverable"])),
+            check=draw(st.none() | _checks(pool, values)),
         )
-        for name, share in zip(names, shares, strict=True)
+        for n, share in enumerate(shares)
     )  # fmt: skip
-    statements = st.lists(st.builds(Statement, text=words, facts=cited), max_size=2).map(tuple)
+    statements = st.lists(st.builds(Statement, text=pool, facts=cited), max_size=1).map(tuple)
+    rulings = draw(st.lists(pool, max_size=2, unique=True))
+    waiver = Waiver(rule="compound", items=("A0_x",), reason="One figure.")
     return Rubric(
-        task_id=draw(words), task_key=draw(st.none() | words), revision=draw(st.integers(1, 9)),
+        task_id=draw(pool), task_key=draw(st.none() | pool), revision=draw(st.integers(1, 9)),
         canary=draw(st.sampled_from([None, "BUB-CANARY-0123456789abcdef", "other_*_token"])),
         answers=draw(statements), paths=draw(statements), false_claims=draw(statements),
-        failures=draw(
-            st.lists(st.builds(Failure, text=words, looks_like=words), max_size=2).map(tuple)
+        failures=tuple(
+            Failure(text=draw(pool), looks_like=draw(pool)) for _ in range(draw(st.integers(0, 1)))
         ),
         facts=tuple(facts), items=items,
-        rulings=tuple(
-            draw(st.lists(st.builds(Ruling, id=words, text=words), max_size=2,
-                          unique_by=lambda ruling: ruling.id))
-        ),
-        text=draw(st.none() | words | st.just('{"a": [1]}')),
-        success_at=draw(st.none() | st.just(65.0)),
-        waivers=draw(
-            st.none() | st.just((Waiver(rule="compound", items=("A1",), reason="One figure."),))
-        ),
+        rulings=tuple(Ruling(id=name, text=draw(pool)) for name in rulings),
+        text=draw(st.none() | pool | st.just('{"a": [1]}')),
+        success_at=draw(st.sampled_from([None, 65.0])),
+        waivers=draw(st.sampled_from([None, (waiver,)])),
     )  # fmt: skip

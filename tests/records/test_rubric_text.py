@@ -37,7 +37,7 @@ def loose(text):
     return re.sub(r"\s", "", plain(text))
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(rubrics())
 def test_every_id_weight_quote_and_text_is_shown_as_it_is(rubric):
     seen = loose(shown(markdown(rubric)))
@@ -55,7 +55,7 @@ def test_every_id_weight_quote_and_text_is_shown_as_it_is(rubric):
         assert loose(text) in seen
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(rubrics())
 def test_no_text_of_a_rubric_makes_a_heading(rubric):
     levels = [tag for tag, _ in headings(markdown(rubric))]
@@ -77,8 +77,9 @@ def test_a_text_is_one_paragraph_whatever_is_in_it(text):
 @given(words)
 def test_a_verbatim_text_is_one_fence_that_holds_every_character(text):
     (fence,) = MarkdownIt().parse(verbatim(text))
-    lines = text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
-    assert fence.content == lines + "\n"
+    # CommonMark reads every kind of line end as one.
+    ended = f"{text}\n".replace("\r\n", "\n").replace("\r", "\n").replace("\0", "\ufffd")
+    assert fence.content == ended
 
 
 def test_a_document_reads_like_one():

@@ -1,0 +1,111 @@
+"""Requirements and pairs of them, written by hand: right ones, and wrong ones of each kind."""
+
+ATOMIC = [
+    "The answer states the price of the cheapest kettle.",
+    "The answer names the airline with the fewest delays.",
+    "Exactly five hotels in Lisbon are listed.",
+    "For each of the six flights, the answer gives the departure time.",
+    "Record the star count of the Vue, React, and Svelte repositories.",
+    "The cart holds two lamps and nothing else.",
+    "The order is placed under the name Anna & Paul Weber.",
+    "Says that the museum opens at 10:00 on Sundays.",
+    "The final page shows the confirmation of the booking.",
+    "Every laptop in the table costs less than 900 euros.",
+    "Names a restaurant near the station that serves vegan food.",
+    "Open the release page and report the latest stable version.",
+    "The report mentions at least three risks, such as bleeding, infection, or allergy.",
+    "The spreadsheet is titled 'Income and Expenses 2026'.",
+    "States whether the train from Bern to Zürich runs on public holidays.",
+    "The answer says that the policy does not cover rental cars.",
+    "Report the distance between Graz and Vienna.",
+    "The chosen apartment has a balcony.",
+    "Go to the archive and give the title of its oldest map.",
+    "Each quoted review comes from the product's own page.",
+    "The reply is written in French.",
+    "Identify which of the four candidates founded the company.",
+    "The summary is at most 120 words long.",
+    "A currency is named for every amount. A symbol such as € is enough.",
+    "Search the register for Nordlicht GmbH and note its registration number.",
+    "The terms and conditions of the voucher are quoted word for word.",
+    "One screenshot of the seat map is saved.",
+    "If the shop has no stock, the answer says so; otherwise it gives the delivery date.",
+]
+
+COMPOUND = {
+    "The answer states the price and the colour of the kettle.": "values",
+    "Book the flight and send the receipt to Maria.": "actions",
+    "Lists the title, author, and year of each book.": "values",
+    "The page is left open, and the answer gives the total.": "clauses",
+    "Record the CEO's name as well as the year of founding.": "values",
+    "Gives the phone number along with the opening hours.": "values",
+    "Exactly three hotels are compared, each with a nightly price.": "extras",
+    "Recommends one laptop and explains why it beats the others.": "actions",
+    "The cheapest route is found, including its travel time.": "extras",
+    "Find the recipe; state how long it has to bake.": "sentences",
+    "The form is filled in and submitted.": "actions",
+    "Names the winner. The score of the final is given too.": "sentences",
+    "Reports whether parking is free and whether it must be booked.": "clauses",
+    "Download the invoice, then rename it to invoice.pdf.": "actions",
+    "Deliver a table covering: price, weight, warranty.": "values",
+    "The document is called 'Trip plan' and contains the three chosen hotels.": "actions",
+    "Provide the address, the rent, and the number of rooms.": "values",
+    "Choose a plan, justifying the choice by its yearly cost.": "extras",
+    "The answer gives the score plus the name of the referee.": "values",
+    "At least ten sources are cited, and no source is older than 2020.": "clauses",
+    "State the tax rate and how it is computed.": "clauses",
+    "The agent adds the item to the cart and applies the coupon.": "actions",
+    "Sort the list by price and record the first two entries.": "actions",
+    "The summary names the main author and describes the method used.": "actions",
+    "For each city, note the population (2025), the mayor's name and the area.": "values",
+    "Identify the fastest runner and the slowest runner.": "values",
+    "The ticket is for two adults, with a seat by the window.": "extras",
+    "Explains the refund rules while quoting the deadline.": "extras",
+}
+
+APART = [
+    ("Says that the kettle costs 31.90.", "Says that the toaster costs 19.90."),
+    ("Opens the page of the library.", "Gives the title of the oldest book."),
+    ("Records the author of the paper.", "Records the date of the paper."),
+    ("Names the fastest train to Bern.", "Names the cheapest train to Bern."),
+    ("A hotel in Lisbon is chosen.", "A flight to Lisbon is chosen."),
+    ("On GitHub, record the license of Vue.", "On GitHub, record the license of React."),
+    ("The order goes to Elsa Lindqvist.", "The order is gift wrapped."),
+    ("The price of the lamp is stated.", "The weight of the lamp is stated."),
+    ("The first film is named.", "The summary is at most 100 words long."),
+    ("Tokyo's population is recorded.", "Seoul's population is recorded."),
+    ("The itinerary lasts five days.", "The itinerary begins in Reykjavik."),
+    ("The cheapest offer is on the open page.", "The answer says why it is the cheapest."),
+]
+
+SAME = [
+    ("The answer states the price of the kettle.", "The answer gives the price of the kettle."),
+    ("Records the founding year of the company.", "The founding year of the company is recorded."),
+    ("Names the airline with the fewest delays.", "The airline with the fewest delays is named."),
+    ("The invoice of May is downloaded.", "Downloads the invoice of May as a file."),
+    ("Exactly five hotels in Lisbon are listed.", "Lists five hotels in Lisbon, no more."),
+    ("The hiking trail's length is reported.", "Reports the length of the hiking trail."),
+]
+
+GATHERED = [
+    (
+        "The price of the Edmunds listing is recorded.",
+        "The mileage of the Cars.com offer is recorded.",
+        "Return one short summary that includes the Edmunds price and the Cars.com mileage.",
+    ),
+    (
+        "Three charities are named.",
+        "The discount for nonprofits is quoted.",
+        "Present all findings as one brief covering the charities and the nonprofit discount.",
+    ),
+    (
+        "One ornament from Etsy is picked.",
+        "The oven temperature of the roast is given.",
+        "The final document contains the Etsy ornament, the oven temperature and a greeting.",
+    ),
+    (
+        "States the tuition of the Oslo school.",
+        "States the deadline of the grant.",
+        "A combined report is written that integrates the Oslo tuition with the grant's deadline.",
+    ),
+]
+"""Each last requirement asks again for what the two before it ask."""
