@@ -157,6 +157,7 @@ class Checker:
         self._items = {item.id: item for item in items}
         self._values = {item.id: wanted_values(rubric, item) for item in items}
         self._placed: dict[Cited, Placed] = {}
+        self._call_texts: dict[Label, str] = {}
 
     def place(self, cited: Cited, shown: frozenset[tuple[Label, str]]) -> Placed:
         """Look a citation up.
@@ -327,6 +328,11 @@ class Checker:
         return self._as(cited, step=step, ref=None) if _spans(text, target) else None
 
     def _calls(self, step: Label) -> str:
+        if step not in self._call_texts:
+            self._call_texts[step] = self._told(step)
+        return self._call_texts[step]
+
+    def _told(self, step: Label) -> str:
         made = self._steps[step]
         texts = [made.thought.text] if made.thought else []
         for call in made.calls:

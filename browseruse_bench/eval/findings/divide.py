@@ -59,7 +59,9 @@ PIECE_CHARS = 16_000
 MAX_FAILED = 12
 """Ratings of one trace that may fail before no part of a failing one is tried alone."""
 DECISIVE, RELATED, HAS_VALUE = 3, 1, 2
-MAX_HALVED = 5
+MAX_TOLD = 100
+"""How many pieces a judgement names."""
+MAX_HALVED = 7
 """How often a request that is too long is asked with half of its evidence."""
 
 
@@ -128,7 +130,7 @@ async def divide(asker: Asker, bundle: Bundle, why: str) -> Answer:
         findings=findings,
         conduct=last.conduct,
         left_out=division.left_out(),
-        details={"divided": why, "pieces": len(division.pieces), **division.unread_details()},
+        details={"divided": why, **division.details()},
     )
 
 
@@ -147,6 +149,7 @@ class _Division:
         """Pieces that the model would not read."""
         self.n_failed = 0
         self.shown: list[Choice] = []
+        self.judged_on: dict[str, list[str]] = {}
 
     # Which pieces bear on which items
 
@@ -279,7 +282,8 @@ class _Division:
         steps = self._course(scores, budget)
         calls = replace(budget, call_chars=budget.item_chars // 4)
         cap = max(100, field_cap(self.material.parts, steps, calls))
-        kept = [self.pieces[i] for i in chosen]
+        kept = [self.pieces[i] for i in sorted(chosen)]
+        self.judged_on[item.id] = [piece.id for piece in kept][:MAX_TOLD]
         return self._readable(replace(choice_of(kept, cap), steps=steps))
 
     def _scores(self, item: Item) -> dict[int, int]:
@@ -339,9 +343,11 @@ class _Division:
             ),
         )
 
-    def unread_details(self) -> dict[str, Any]:
-        """The pieces that the model would not read, for the judgement."""
-        return {"unread": sorted(self.unread)[:100]} if self.unread else {}
+    def details(self) -> dict[str, Any]:
+        """What came of the pieces, for the judgement."""
+        unread = {"unread": sorted(self.unread)[:MAX_TOLD]} if self.unread else {}
+        judged_on = {item.id: self.judged_on.get(item.id, []) for item in self.bundle.asked}
+        return {"pieces": len(self.pieces), "judged_on": judged_on, **unread}
 
 
 def _overlaps(one: Range, others: Sequence[Range]) -> bool:

@@ -16,6 +16,7 @@ from browseruse_bench.eval import fencing
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.judgement import Finding
 from browseruse_bench.records.rubric import CANARY, Fact, Item, Rubric, Statement
+from browseruse_bench.records.rubric_text import notes
 from browseruse_bench.records.task import TaskView
 from browseruse_bench.records.trace import Trace
 
@@ -84,7 +85,7 @@ def rubric_text(rubric: Rubric, asked: Sequence[Item], settled: Sequence[Item]) 
         ("What agents say that is not true", _statements(rubric.false_claims)),
         ("Facts", [line for fact in rubric.facts for line in _fact(fact)]),
         ("Rulings", [f"- {ruling.id}: {ruling.text}" for ruling in rubric.rulings]),
-        ("Notes of the rubric's author", [_without_weights(rubric.text, rubric)] if rubric.text else []),
+        ("Notes of the rubric's author", [_without_weights(n, rubric) for n in notes(rubric)]),
         ("Items", [line for item in asked for line in _item(item)]),
         (
             "Items that code settles; they are not asked of you",
@@ -92,7 +93,8 @@ def rubric_text(rubric: Rubric, asked: Sequence[Item], settled: Sequence[Item]) 
         ),
     ]  # fmt: skip
     text = "\n\n".join("\n".join([f"## {name}", *lines]) for name, lines in sections if lines)
-    return CANARY.sub("[canary]", text)
+    own = re.escape(rubric.canary) if rubric.canary else CANARY.pattern
+    return re.sub(f"{own}|{CANARY.pattern}", "[canary]", text)
 
 
 def _statements(statements: Sequence[Statement]) -> list[str]:
@@ -124,6 +126,7 @@ def _item(item: Item) -> list[str]:
         f"evidence: {item.evidence}",
         *([f"facts: {', '.join(item.facts)}"] if item.facts else []),
         f"requirement: {item.requirement}",
+        *([f"how to see it: {item.verification}"] if item.verification else []),
     ]
 
 

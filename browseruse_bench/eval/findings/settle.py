@@ -14,6 +14,8 @@ from browseruse_bench.eval.material import Label
 from browseruse_bench.records.judgement import Attribution, Citation, Finding, Integrity
 
 Shown = frozenset[tuple[Label, str]]
+MAX_CITATIONS = 2000
+"""Of one claim; whatever a judge cites beyond is not looked up and not kept."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ def settle(said: Said, checker: Checker, shown: Shown, fence: str, *, reported: 
     findings: list[Finding] = []
     open_items: set[str] = set()
     for one in said.findings:
-        placed = [checker.place(cited, shown) for cited in one.citations]
+        placed = [checker.place(cited, shown) for cited in one.citations[:MAX_CITATIONS]]
         finding, problem = _finding(one, placed, checker, reported=reported)
         findings.append(finding)
         if problem is not None:
@@ -174,8 +176,8 @@ def _attribution(said: Said, checker: Checker, shown: Shown) -> tuple[Attributio
     return tuple(kept)
 
 
-def _looked_up(cited: Iterable[Cited], checker: Checker, shown: Shown) -> tuple[Citation, ...]:
-    return tuple(checker.place(one, shown).citation() for one in cited)
+def _looked_up(cited: Sequence[Cited], checker: Checker, shown: Shown) -> tuple[Citation, ...]:
+    return tuple(checker.place(one, shown).citation() for one in cited[:MAX_CITATIONS])
 
 
 def _told(what: str, citations: Sequence[Citation], fence: str) -> list[str]:

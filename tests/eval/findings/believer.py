@@ -2,8 +2,8 @@
 
 It sees the text of a request and nothing else, and cites, for each item it is asked about, all
 of these: each value of the item's facts, as it is, at every step and in every source; every line
-of the trace that holds such a value; the whole answer; every picture; the first line of every
-text, every call, every file. So whatever code lets pass, it gets. Where code alone must hold a
+of the trace that holds such a value; every picture; the first lines of every text, of the answer,
+of every call and file. So whatever code lets pass, it gets. Where code alone must hold a
 reward, it earns nothing that an honest judge would not.
 
     model = ScriptedModel(Believer())
@@ -39,6 +39,27 @@ class Seen:
     lines: list[Line] = field(default_factory=list)
     pictures: list[tuple[str, str]] = field(default_factory=list)
     """(step, name)"""
+    here: tuple[str, str, str | None] = ("final", "page", None)
+    """Step, source and name of the lines that come."""
+
+    def take(self, line: str) -> None:
+        """Read one line of the trace."""
+        step, source, name = self.here
+        if line.startswith("| "):
+            self.lines.append(Line(step, source, line[2:], name))
+        elif line.startswith("## "):
+            step = line.removeprefix("## Step ") if line.startswith("## Step ") else "final"
+            self.steps.append(step)
+            self.here = (step, "page", None)
+        elif found := re.search(r"picture (\w+) of step (\w+)", line):
+            self.pictures.append((found[2], found[1]))
+        elif line.startswith("name: | "):
+            self.here = (step, source, line.removeprefix("name: | "))
+        elif not line.startswith(("piece ", "[")):
+            label, _, data = line.partition(": | ")
+            self.here = (step, _source(label), None)
+            if data:
+                self.lines.append(Line(step, _source(label), data))
 
 
 SOURCES = ("page", "answer", "file", "state", "probe", "call")
@@ -47,29 +68,24 @@ SOURCES = ("page", "answer", "file", "state", "probe", "call")
 def read(text: str) -> Seen:
     """Take a request's text apart, by its form alone."""
     seen = Seen()
-    facts: dict[str, list[str]] = {}
-    item = fact = None
-    step, source, name = "final", "page", None
+    told: list[str] = []
     inside = False
     for line in text.split("\n"):
         if line.startswith(("BEGIN DATA ", "END DATA ")):
             inside = line.startswith("BEGIN")
-        elif inside and line.startswith("| "):
-            seen.lines.append(Line(step, source, line[2:], name))
-        elif inside and line.startswith("## "):
-            step = line.removeprefix("## Step ") if line.startswith("## Step ") else "final"
-            seen.steps.append(step)
-        elif inside and (found := re.search(r"picture (\w+) of step (\w+)", line)):
-            seen.pictures.append((found[2], found[1]))
         elif inside:
-            label, _, data = line.partition(": | ")
-            if label == "name":
-                name = data
-                continue
-            source, name = _source(label), None
-            if data:
-                seen.lines.append(Line(step, source, data))
-        elif found := re.fullmatch(r"FACT (\S+).*", line):
+            seen.take(line)
+        else:
+            told.append(line)
+    _read_rubric(told, seen)
+    return seen
+
+
+def _read_rubric(lines: list[str], seen: Seen) -> None:
+    facts: dict[str, list[str]] = {}
+    item = fact = None
+    for line in lines:
+        if found := re.fullmatch(r"FACT (\S+).*", line):
             fact = found[1]
         elif line.startswith("values: ") and fact:
             facts[fact] = [str(value) for value in json.loads(line.removeprefix("values: "))]
@@ -79,7 +95,6 @@ def read(text: str) -> Seen:
         elif line.startswith("facts: ") and item:
             for one in line.removeprefix("facts: ").split(", "):
                 seen.items[item] += facts.get(one, [])
-    return seen
 
 
 def _source(label: str) -> str:
@@ -109,7 +124,11 @@ def citations(seen: Seen, values: list[str]) -> list[dict]:
     for line in seen.lines:
         flat = re.sub(r"\W", "", line.text).casefold()
         place = (line.step, line.source, line.name)
-        if any(one and one in flat for one in bare) or place not in first or line.source == "answer":
+        if (
+            any(one and one in flat for one in bare)
+            or place not in first
+            or line.source == "answer"
+        ):
             cite(line.step, line.source, line.text[:300], line.name)
         if flat:
             first.add(place)

@@ -26,9 +26,9 @@ def item(name, evidence="page", *values, weight=None, **more):
 def rubric(*items, **more):
     """A rubric of such items, of equal weight if none is given."""
     facts, made = zip(*items, strict=True)
+    plain = [one.as_json() for one in made]
     if all(one.weight == 1 for one in made):
-        made = [one.model_copy(update={"weight": f"100/{len(made)}"}) for one in made]
-    plain = [{**one.as_json()} for one in made]
+        plain = [{**one, "weight": f"100/{len(made)}"} for one in plain]
     return Rubric.model_validate(
         {"task_id": "task-1", "facts": [f.as_json() for f in facts], "items": plain, **more}
     )
