@@ -9,6 +9,7 @@ own is in no list: its cost is unknown until a price is given, and unknown is No
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
 
 from browseruse_bench.models.config import CONFIG, Price
@@ -143,8 +144,14 @@ def _by_list(spec: ModelSpec, counted: Counted, served: str | None) -> Cost:
                 break
         except (LookupError, ValueError):
             continue
-        source = f"genai-prices {version('genai-prices')}: {found.provider.id} {found.model.id}"
+        source = f"genai-prices {_list_version()}: {found.provider.id} {found.model.id}"
         return Cost(float(found.total_price), source)
     return Cost(
         None, f"unknown: no list has {spec.provider}:{spec.name}; give it a price in {CONFIG}"
     )
+
+
+@cache
+def _list_version() -> str:
+    """To find it takes longer than to look up a price."""
+    return version("genai-prices")
