@@ -26,12 +26,21 @@ class JudgeOptions:
     judge_mode: str = "whole"
     judge_all: bool = False
     judge_budget_usd: float | None = None
+    batch: Path | None = None
+    """Where calls are collected, to be answered together; None: they are made."""
 
     def __post_init__(self) -> None:
         if self.judge is not None and self.panel:
             raise ConfigError("--judge and --panel exclude each other")
         if self.judge_budget_usd is not None and not self.named:
             raise ConfigError("--judge-budget-usd is for judges: name one with --judge")
+        if self.batch is not None and not self.named:
+            raise ConfigError("--batch collects the calls of judges: name one with --judge")
+        if self.batch is not None and self.judge_budget_usd is not None:
+            raise ConfigError(
+                "--batch asks nobody, so --judge-budget-usd limits nothing; give --budget-usd to "
+                "`bubench models batch submit`"
+            )
 
     @property
     def named(self) -> bool:
@@ -59,7 +68,7 @@ class JudgeOptions:
         budget = Budget(self.judge_budget_usd, scope=scope, name="--judge-budget-usd")
         what = "--panel" if self.panel else "--judge"
         models = [
-            open_model(name, calls=experiments / CALLS, budget=budget, what=what)
+            open_model(name, calls=experiments / CALLS, budget=budget, what=what, batch=self.batch)
             for name in self.panel or (cast("str", self.judge),)
         ]
         by_code = not self.judge_all
@@ -74,3 +83,26 @@ class JudgeOptions:
         opened = self.opened(scope=scope, experiments=experiments)
         judge, model = opened or (None, None)
         return Asking(judge=judge, model=model, concurrency=concurrency, timeout_s=timeout_s)
+
+
+def spent_words(calls: Path) -> list[str]:
+    """What this process paid for models, and what it took from the ledger instead; one line for
+    each purpose. What a reused answer cost is part of its result and was not spent now.
+    """
+    from browseruse_bench.models.spending_log import spending_at, summed
+    from browseruse_bench.report.render import money
+
+    spending = spending_at(calls)
+    now, reused = spending.now, spending.reused
+    lines: list[str] = []
+    for purpose in sorted({what.purpose for what in (*now, *reused)}):
+        paid = summed(t for what, t in now.items() if what.purpose == purpose)
+        kept = summed(t for what, t in reused.items() if what.purpose == purpose)
+        words = f"{purpose}: {paid.n_calls} calls"
+        if paid.n_calls:
+            words += f", {money(paid.cost_usd, paid.known_usd, paid.n_unpriced)} spent now"
+        if kept.n_calls:
+            cost = money(kept.cost_usd, kept.known_usd, kept.n_unpriced)
+            words += f"; {kept.n_calls} answers from the ledger, which had cost {cost}"
+        lines.append(words)
+    return lines

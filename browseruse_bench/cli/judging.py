@@ -12,7 +12,7 @@ import click
 
 from browseruse_bench.benchmarks.folder import find
 from browseruse_bench.benchmarks.load import Benchmark, load_place
-from browseruse_bench.cli.judges import JudgeOptions
+from browseruse_bench.cli.judges import CALLS, JudgeOptions, spent_words
 from browseruse_bench.errors import BudgetError, IncompleteError
 from browseruse_bench.eval.evaluate import Judged, evaluate_run
 from browseruse_bench.records.judgement import Judgement
@@ -75,7 +75,7 @@ def judge_and_print(
             on_judged=_Teller().tell,
         )
     )
-    announce(judged)
+    announce(judged, experiments / CALLS)
     summary = report_run(folder, loaded)
     if as_json:
         click.echo(json.dumps(summary.model_dump(mode="json", by_alias=True), indent=2))
@@ -125,13 +125,16 @@ class _Teller:
             click.echo(clean(f"{self._n} judged, the last one {what}"), err=True)
 
 
-def announce(judged: Judged) -> None:
-    """Tell on stderr what came of judging."""
+def announce(judged: Judged, calls: Path) -> None:
+    """Tell on stderr what came of judging, and what its calls cost that are kept in `calls`."""
     for note in judged.notes:
         click.echo(f"note: {note}", err=True)
     for (task_id, number), why in judged.skipped.items():
         click.echo(clean(f"{task_id} #{number} not judged: {why}"), err=True)
     click.echo(f"{len(judged.new)} judged, {len(judged.kept)} judged earlier", err=True)
+    if calls.is_dir():
+        for line in spent_words(calls):
+            click.echo(clean(line), err=True)
     if judged.pending:
         click.echo(
             f"{len(judged.pending)} wait for a batch: submit or answer it (`bubench models "

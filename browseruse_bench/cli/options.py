@@ -74,7 +74,7 @@ def judges(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_judging(**given: Any) -> Any:
         from browseruse_bench.cli.judges import JudgeOptions
 
-        names = ("judge", "panel", "judge_mode", "judge_all", "judge_budget_usd")
+        names = ("judge", "panel", "judge_mode", "judge_all", "judge_budget_usd", "batch")
         judging = JudgeOptions(**{name: given.pop(name) for name in names})
         return command(judging=judging, **given)
 
@@ -113,5 +113,12 @@ _JUDGES = (
         "--judge-budget-usd",
         type=usd,
         help="What the judges of this run may cost in all, in USD; it is never passed.",
+    ),
+    click.option(
+        "--batch",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="FOLDER",
+        help="Ask nobody now: collect the judges' calls there, to be answered together "
+        "(`bubench models batch`).",
     ),
 )

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from browseruse_bench.cli.judges import JudgeOptions
+from browseruse_bench.cli.judges import CALLS, JudgeOptions
 from browseruse_bench.cli.judging import announce
 from browseruse_bench.cli.loop import run_loop
 from browseruse_bench.errors import BudgetError, IncompleteError
@@ -64,7 +64,7 @@ def run_and_print(
     teller = _Teller(len(planned.owed))
     executed, judged = run_loop(_made_and_judged(planned, teller, asking))
     teller.close()
-    _tell_end(executed, judged)
+    _tell_end(executed, judged, request.experiments / CALLS)
     accounting = _accounting(planned, executed)
     if as_json:
         click.echo(json.dumps(_result_json(planned, executed, accounting), indent=2))
@@ -73,7 +73,7 @@ def run_and_print(
     return _status(executed, judged, accounting)
 
 
-def _tell_end(executed: Executed, judged: Judged | None) -> None:
+def _tell_end(executed: Executed, judged: Judged | None, calls: Path) -> None:
     for line in executed.reaped:
         click.echo(f"reaped: {line}", err=True)
     if executed.n_retries:
@@ -87,7 +87,7 @@ def _tell_end(executed: Executed, judged: Judged | None) -> None:
             err=True,
         )
     if judged is not None:
-        announce(judged)
+        announce(judged, calls)
 
 
 def _status(executed: Executed, judged: Judged | None, accounting: Accounting) -> int:

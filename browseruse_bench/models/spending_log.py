@@ -15,6 +15,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import time
 import weakref
 from collections import defaultdict
 from collections.abc import Generator, Iterable
@@ -315,9 +316,11 @@ class Spending:
     def _live(self) -> None:
         """Others can see that this process lives, from its first call on."""
         if self.path is not None and self._alive is None:
-            self._alive = FileLock.take(self._lock_path(self._session))
-            if self._alive is not None:
-                weakref.finalize(self, self._alive.release)
+            # Nobody else takes it, but somebody may look at it at this moment.
+            while (lock := FileLock.take(self._lock_path(self._session))) is None:
+                time.sleep(0.001)
+            self._alive = lock
+            weakref.finalize(self, lock.release)
 
     def _lock_path(self, session: str) -> Path:
         assert self.path is not None

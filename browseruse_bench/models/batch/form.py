@@ -101,7 +101,10 @@ class Codec:
     """Makes lines of requests, and replies of answers; one at a time."""
 
     def __init__(self, spec: ModelSpec) -> None:
-        """Speak as a model does; `spec` is from `settled`."""
+        """Speak as a model does; `spec` is from `settled`. Its key is not needed: a line has
+        none.
+        """
+        spec = replace(spec, key="none")
         self._spec = spec
         self._sent: httpx2.Request | None = None
         self._answer: Answer | None = None
