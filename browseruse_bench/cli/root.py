@@ -24,6 +24,7 @@ VERBS = (
     "rubric",
     "agents",
     "models",
+    "gateway",
     "factory",
     "demo",
     "doctor",

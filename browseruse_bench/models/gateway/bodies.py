@@ -15,6 +15,7 @@ from typing import Any, cast
 from browseruse_bench.models.base import Message, Request
 from browseruse_bench.models.gateway.wires import Json
 from browseruse_bench.models.spending import IMAGE_TOKENS, IMAGE_TOKENS_OF, most_tokens
+from browseruse_bench.records.base import content_key
 
 OTHER_BYTES_A_TOKEN = 4
 """Of documents and sound in base64."""
@@ -57,6 +58,11 @@ def as_kept(body: Json) -> tuple[Json, tuple[str, ...]]:
         return f"[{media_type}, {len(text)} characters of base64, SHA-256 {digest}]"
 
     return without_media(body, named), tuple(found)
+
+
+def request_id(wire: str, path: str, kept: Json) -> str:
+    """Identity of what was asked: equal requests have one, whoever asks and however often."""
+    return content_key([wire, path, kept])
 
 
 def without_media(value: Any, part: Part, media_type: str | None = None) -> Any:

@@ -84,6 +84,8 @@ class Call:
     final: bool = False
     """The count is the whole call's."""
     truncated: bool = False
+    replayed: bool = False
+    """What is passed on was said to an equal request, earlier."""
     settled: bool = False
     """It has been counted."""
     outage: Outage | None = None

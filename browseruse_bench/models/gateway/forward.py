@@ -78,6 +78,22 @@ class Client(Protocol):
         ...
 
 
+class Way(Protocol):
+    """What carries a call out."""
+
+    async def forward(
+        self, call: Call, headers: Mapping[str, str], client: Client, settle: Callable[[], None]
+    ) -> None:
+        """Get an answer and pass it on; `call` tells how that ended. It is settled before the
+        last of it is passed on.
+
+        Raises:
+            Denied: nothing came that could be passed on; nothing was sent to the client.
+            Broken: it broke off after the client had been sent a part.
+        """
+        ...
+
+
 class Cleaner:
     """Takes the values of secrets out of what a provider says and what is written down."""
 
@@ -117,13 +133,7 @@ class Upstream:
     async def forward(
         self, call: Call, headers: Mapping[str, str], client: Client, settle: Callable[[], None]
     ) -> None:
-        """Ask the provider and pass on what it says; `call` tells how that ended. It is settled
-        before the last of it is passed on.
-
-        Raises:
-            Denied: nothing came that could be passed on; nothing was sent to the client.
-            Broken: the provider broke off after the client had been sent a part.
-        """
+        """Ask the provider and pass on what it says; see `Way.forward`."""
         rests_s = self.limiter.paused_s
         if rests_s > LONGEST_WAIT_S:
             call.end, call.outage = "failed", "limit"
@@ -251,7 +261,7 @@ class Upstream:
         _check_length(call)
         if data and call.wire.last(data):
             call.answered()
-        return b"" if data and call.strip_usage and _only_usage(data) else event
+        return b"" if data and call.strip_usage and only_usage(data) else event
 
     def _to_client(self, headers: httpx.Headers) -> list[tuple[str, str]]:
         return [
@@ -279,7 +289,8 @@ def _failed(call: Call, status: int, why: str) -> Denied:
     return Denied(status, why, "provider_unreachable")
 
 
-def _only_usage(data: bytes) -> bool:
+def only_usage(data: bytes) -> bool:
+    """Whether an event tells nothing but the count."""
     said = parsed(data)
     return said is not None and said.get("choices") == [] and said.get("usage") is not None
 

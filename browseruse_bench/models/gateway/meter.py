@@ -16,12 +16,13 @@ from typing import Literal
 
 from browseruse_bench.errors import BudgetError, StoreError
 from browseruse_bench.models import prices
-from browseruse_bench.models.gateway.bodies import as_kept, prompt_tokens
+from browseruse_bench.models.gateway.bodies import as_kept, prompt_tokens, request_id
 from browseruse_bench.models.gateway.call import Call, Denied, Outage
 from browseruse_bench.models.ledger import Call as Kept
 from browseruse_bench.models.ledger import Ledger, RequestDigest, Status
+from browseruse_bench.models.prices import Counted
 from browseruse_bench.models.spec import ModelSpec
-from browseruse_bench.models.spending import Budget, cost_of
+from browseruse_bench.models.spending import Budget
 from browseruse_bench.models.spending_log import Outcome
 from browseruse_bench.records.base import content_key
 from browseruse_bench.records.trace import Usage
@@ -90,11 +91,13 @@ class Meter:
         """What could not be written: the harness's own fault."""
         self.n_calls = 0
         """Calls that were sent to the provider."""
+        self.n_replayed = 0
+        """Calls that were answered by a recorded answer."""
         own: list[tuple[Budget, By]] = [] if attempt is None else [(attempt, "attempt")]
         self._budgets: list[tuple[Budget, By]] = [*own, (run, "run")]
         self._ledger = ledger
         self._changed = changed
-        self._most = cost_of(spec)
+        self._free = _most(spec, b"", 0, 1_000_000) == 0
         self._known: Usage | None = None
         self._lost: Usage | None = None
         self._n_lost = 0
@@ -130,13 +133,12 @@ class Meter:
                 "not_priced",
             )
         call.most_prompt = round(prompt_tokens(call.body, self.spec.name) * self._longer)
-        free = self._most(0, 1_000_000) == 0
-        if limited and not free and call.asked.max_output is None:
+        if limited and not self._free and call.asked.max_output is None:
             self._cap(call, [budget for budget, _ in limited])
         n_output = call.asked.max_output
-        if n_output is not None or free:
-            most = self._most(call.most_prompt, (n_output or 0) * call.asked.n_choices)
-            call.most_usd = most
+        if n_output is not None or self._free:
+            n_output = (n_output or 0) * call.asked.n_choices
+            call.most_usd = _most(self.spec, call.content, call.most_prompt, n_output)
         for budget, by in self._budgets:
             await self._hold(call, budget, by)
 
@@ -162,6 +164,9 @@ class Meter:
         for budget, id in call.held:
             budget.spending.end(id, outcome, usage)
         call.held.clear()
+        if call.replayed:
+            self.n_replayed += 1
+            return
         if outcome != "released":
             self.n_calls += 1
             self._add(call, usage, outcome)
@@ -194,8 +199,8 @@ class Meter:
     def _cap(self, call: Call, budgets: Sequence[Budget]) -> None:
         """Let the answer have what is usual, or what the limits still pay."""
         usual = self.spec.asking.params.max_tokens or OUTPUT_TOKENS
-        prompt = self._most(call.most_prompt, 0) or 0.0
-        each = ((self._most(call.most_prompt, 1000) or 0.0) - prompt) / 1000
+        prompt = _most(self.spec, call.content, call.most_prompt, 0) or 0.0
+        each = ((_most(self.spec, call.content, call.most_prompt, 1000) or 0.0) - prompt) / 1000
         affordable = usual
         for budget in budgets:
             left = (budget.limit_usd or 0.0) - budget.spent.charged_usd - prompt
@@ -216,7 +221,7 @@ class Meter:
         counted = (
             call.wire.counted(call.usage, self.spec)
             if call.usage is not None
-            else prices.Counted(reported=False)
+            else Counted(reported=False)
         )
         usage = prices.used(self.spec, counted)
         if not whole:
@@ -244,7 +249,7 @@ class Meter:
         if self._ledger is None:
             return
         body, media = as_kept(call.body)
-        asked = content_key([call.wire.name, call.path, body])
+        asked = request_id(call.wire.name, call.path, body)
         number = self._n_alike[asked]
         self._n_alike[asked] += 1
         kept = Kept(
@@ -275,6 +280,21 @@ class Meter:
             self._ledger.put(kept)
         else:
             self._ledger.put_failed(kept)
+
+
+def _most(spec: ModelSpec, content: bytes, prompt: int, reply: int) -> float | None:
+    """The most USD that a call can cost. Only a request that asks for it is put into a cache,
+    which has a price of its own, for an hour a greater one.
+    """
+    ways = [Counted(uncached=prompt)]
+    if b"cache_control" in content:
+        ways.append(Counted(written=prompt))
+        if b"ttl" in content:
+            ways.append(Counted(written=prompt, written_1h=prompt))
+    said = [*(replace(way, output=reply) for way in ways), replace(ways[0], reasoning=reply)]
+    amounts = [prices.cost(spec, counted).usd for counted in said]
+    known = [amount for amount in amounts if amount is not None]
+    return max(known) if len(known) == len(amounts) else None
 
 
 def _sum(one: Usage, other: Usage) -> Usage:

@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl
 from browseruse_bench.errors import ConfigError, StoreError
 from browseruse_bench.models.gateway.call import Call, Denied, read_call
 from browseruse_bench.models.gateway.endpoint import Endpoint
-from browseruse_bench.models.gateway.forward import Broken, Cleaner, Upstream
+from browseruse_bench.models.gateway.forward import Broken, Cleaner, Upstream, Way
 from browseruse_bench.models.gateway.meter import Meter
 from browseruse_bench.models.gateway.tokens import MAX_CALLS, Grant, Grants, shown
 from browseruse_bench.models.gateway.wires import WIRES, Json, Wire, wires_of
@@ -112,8 +112,12 @@ class Gateway:
         """http://127.0.0.1:PORT."""
         return f"http://{HOST}:{self.port}"
 
-    def open(self, meter: Meter) -> Access:
+    def open(self, meter: Meter, way: Way | None = None) -> Access:
         """A new token for the model of `meter`, which counts what is asked with it.
+
+        Args:
+            meter: counts, and says which model.
+            way: where answers come from; None: from the model's provider.
 
         Raises:
             ConfigError: the model is not one that is asked over a wire.
@@ -123,15 +127,17 @@ class Gateway:
             raise ConfigError(f"model {spec.label}: is asked over no wire, so through no gateway")
         if spec.key is not None:
             register(spec.key)
+        grant = Grant(meter, way or self._upstream(spec))
+        return Access(Endpoint(self.url, self._grants.issue(grant), spec.provider), grant)
+
+    def _upstream(self, spec: ModelSpec) -> Upstream:
         assert self._http is not None
-        upstream = Upstream(
+        return Upstream(
             spec=spec,
             http=self._http,
             limiter=limiter_of(spec),
             cleaner=Cleaner([] if spec.key is None else [spec.key]),
         )
-        grant = Grant(meter, upstream)
-        return Access(Endpoint(self.url, self._grants.issue(grant), spec.provider), grant)
 
     async def close(self, access: Access) -> None:
         """Take the token back; when this returns all its calls are counted."""
@@ -200,7 +206,7 @@ class Gateway:
         named = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         try:
             await grant.meter.begin(call)
-            await grant.upstream.forward(call, named, client, settle)
+            await grant.way.forward(call, named, client, settle)
         except asyncio.CancelledError:
             call.ended("left", "the client went away, or its attempt was over")
             raise

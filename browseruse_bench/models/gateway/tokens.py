@@ -7,7 +7,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
 
-from browseruse_bench.models.gateway.forward import Upstream
+from browseruse_bench.models.gateway.forward import Way
 from browseruse_bench.models.gateway.meter import Meter
 
 PREFIX = "sk-bubench-"
@@ -21,10 +21,10 @@ MAX_CALLS = 8
 class Grant:
     """What one token opens."""
 
-    def __init__(self, meter: Meter, upstream: Upstream) -> None:
+    def __init__(self, meter: Meter, way: Way) -> None:
         """Open the way to the meter's model."""
         self.meter = meter
-        self.upstream = upstream
+        self.way = way
         self.revoked = False
         self._calls: set[asyncio.Task[None]] = set()
 

@@ -24,7 +24,7 @@ DONE = [{"done": {"text": "There are 17.", "success": True}}]
 def run(tmp_path, installed):
     """Play scripts of tasks of LocalSites; the folder and trace of each attempt."""
 
-    async def play(scripts, *, model=None, concurrency=2, **limits):
+    async def play(scripts, *, model=None, concurrency=2, gateway=True, **limits):
         folder = tmp_path / "scripts"
         folder.mkdir()
         for task_id, script in scripts.items():
@@ -39,6 +39,7 @@ def run(tmp_path, installed):
                 limits=Limits(**{"timeout_s": 120, **limits}),
                 experiments=tmp_path / "experiments",
                 concurrency=concurrency,
+                gateway=gateway,
                 retries=0,
             )
         )
@@ -143,7 +144,8 @@ async def test_over_the_wire_the_one_key_is_sent_and_cached_tokens_are_apart(
     monkeypatch.chdir(tmp_path)
     script = [HOME, GROUPING, DONE]
     with Served({"grouper": script}) as served:
-        folders = await run({"docs-default-1": []}, model=f"openai-compatible:played@{served.url}")
+        model = f"openai-compatible:played@{served.url}"
+        folders = await run({"docs-default-1": []}, model=model, gateway=False)
     folder = folders["docs-default-1"]
     assert folder.trace.outcome.answer == "There are 17."
     assert {key for key, _ in served.requests} == {"Bearer sk-for-the-test"}
@@ -201,7 +203,8 @@ id = "played"
 base_url = "{served.url}"
 usd_per_million = {{input = 100, cached = 10, output = 100}}
 """)
-        folders = await run({"docs-default-1": []}, model="dear", cost_usd=2.0)
+        given = {"model": "dear", "cost_usd": 2.0, "gateway": False}
+        folders = await run({"docs-default-1": []}, **given)
     trace = folders["docs-default-1"].trace
     assert (trace.outcome.status, trace.outcome.answer) == ("budget_limit", None)
     (usage,) = trace.usage
