@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from browseruse_bench.benchmarks.folder import find
+from browseruse_bench.benchmarks.folder import Place, find
 from browseruse_bench.benchmarks.problems import from_validation
 from browseruse_bench.benchmarks.validate import examine
 from browseruse_bench.errors import ConfigError, DataError
@@ -44,6 +44,17 @@ def file_at(target: str) -> Path | None:
     return wanted
 
 
+def place_at(target: str) -> Place:
+    """The benchmark that is meant where `target` is no file.
+
+    Raises:
+        ConfigError: there is no such benchmark, or it looks like a file that is not there.
+    """
+    if target.endswith((".json", ".enc")) or re.search(r"@\d+$", target):
+        raise ConfigError(f"{target}: no such file")
+    return find(target)
+
+
 def read_rubric(path: Path) -> Rubric:
     """The rubric in a file.
 
@@ -67,9 +78,7 @@ def rubric_at(target: str, task_id: str | None = None) -> Rubric:
     path = file_at(target)
     if path is not None:
         return read_rubric(path)
-    if task_id is None and ("/" in target or target.endswith(".json")):
-        raise ConfigError(f"{target}: no such file")
-    place = find(target)
+    place = place_at(target)
     examined = examine(place)
     rubrics = examined.references.rubrics
     if task_id is None:

@@ -61,35 +61,43 @@ def _checked(
     target: str, profile: Literal["load", "release"], publisher: str | None, *, plaintext: bool
 ) -> Checked:
     from browseruse_bench.benchmarks import rubric_check
-    from browseruse_bench.benchmarks.folder import find
-    from browseruse_bench.benchmarks.rubric_files import file_at
+    from browseruse_bench.benchmarks.rubric_files import file_at, place_at
 
     if publisher is not None:
         return rubric_check.check_published(Path(target), publisher, profile, plaintext=plaintext)
     path = file_at(target)
     if path is not None:
         return rubric_check.check_file(path, profile)
-    return rubric_check.check_benchmark(find(target), profile)
+    return rubric_check.check_benchmark(place_at(target), profile)
 
 
 @command.command("show")
 @click.argument("target", metavar="FILE|BENCHMARK")
 @click.argument("task_id", required=False)
-@click.option("--judge", is_flag=True, help="As a judge gets it: without weights and canary.")
+@click.option("--judge", is_flag=True, help="As a model judge gets it: no weights, no canary.")
 @options.as_json
 def show(target: str, task_id: str | None, judge: bool, as_json: bool) -> None:
     """Print a rubric as the Markdown document that stands beside its JSON."""
     from browseruse_bench.benchmarks.rubric_files import rubric_at
     from browseruse_bench.benchmarks.show import as_json_text
-    from browseruse_bench.records.rubric_text import judge_markdown, markdown
+    from browseruse_bench.records.rubric_text import markdown
 
     if judge and as_json:
         raise click.UsageError("--judge is Markdown; leave out --json")
     rubric: Rubric = rubric_at(target, task_id)
     if as_json:
         click.echo(as_json_text(rubric.as_json()))
+    elif judge:
+        click.echo(_judged(rubric))
     else:
-        click.echo((judge_markdown if judge else markdown)(rubric), nl=False)
+        click.echo(markdown(rubric), nl=False)
+
+
+def _judged(rubric: Rubric) -> str:
+    from browseruse_bench.eval.findings.prompts import rubric_text
+
+    coded = [item for item in rubric.items if item.check is not None]
+    return rubric_text(rubric, [item for item in rubric.items if item not in coded], coded)
 
 
 @command.command("diff")

@@ -1,4 +1,4 @@
-"""A rubric as a document: for people, beside its JSON, and for the judge."""
+"""A rubric as a document for people, beside its JSON."""
 
 from __future__ import annotations
 
@@ -40,20 +40,16 @@ def markdown(rubric: Rubric) -> str:
     heading or end a quotation.
     """
     title = f"# Rubric of {inline(rubric.task_id)}, revision {rubric.revision}"
-    return _document([title, _identity(rubric), *_knowledge(rubric, weights=True), *_rest(rubric)])
+    return _document([title, _identity(rubric), *_knowledge(rubric), *_rest(rubric)])
 
 
-def judge_markdown(rubric: Rubric) -> str:
-    """What a judge is given of a rubric: everything but what must not sway or reach it.
+def notes(rubric: Rubric) -> tuple[str, ...]:
+    """What a publisher wrote in prose, for a judge to read beside the fields.
 
-    Left out are the weights (a judge states findings, code computes the score), the canary, the
-    waivers, and a publisher's text that is itself JSON: its content stands in the fields, and it
-    may name weights.
+    A text that is JSON is a publisher's own record: its content stands in the fields, and it may
+    name weights, which no judge sees.
     """
-    parts = [f"# Rubric of {inline(rubric.task_id)}", *_knowledge(rubric, weights=False)]
-    if rubric.text is not None and not _is_json(rubric.text):
-        parts.append(f"## As published\n\n{verbatim(rubric.text)}")
-    return _document(parts)
+    return (rubric.text,) if rubric.text is not None and not _is_json(rubric.text) else ()
 
 
 def _document(parts: Sequence[str]) -> str:
@@ -69,12 +65,12 @@ def _identity(rubric: Rubric) -> str:
     return "\n".join(f"- {name}: {inline(value)}" for name, value in named.items() if value)
 
 
-def _knowledge(rubric: Rubric, *, weights: bool) -> Iterator[str]:
+def _knowledge(rubric: Rubric) -> Iterator[str]:
     yield _listed("What a correct result is", map(_statement, rubric.answers))
     yield _listed("Ways that reach it", map(_statement, rubric.paths))
     yield "## Items"
     for item in rubric.items:
-        yield _item(item, weight=weights)
+        yield _item(item)
     if rubric.facts:
         yield "## Facts"
         for fact in rubric.facts:
@@ -119,15 +115,13 @@ def _looks_like(text: str) -> str:
     return f" In a trace: {block(text, '  ')}" if text.strip() else ""
 
 
-def _item(item: Item, *, weight: bool) -> str:
-    title = f"### {inline(item.id)}"
-    if weight:
-        title += f" ({item.weight} {'point' if item.weight == 1 else 'points'})"
+def _item(item: Item) -> str:
+    points = "point" if item.weight == 1 else "points"
+    title = f"### {inline(item.id)} ({item.weight} {points})"
     parts = [title, block(item.requirement)]
     if item.verification is not None:
         parts.append(f"How to see it: {block(item.verification)}")
-    if item.check is None or not weight:
-        # A judge reads every item, also one that code could check.
+    if item.check is None:
         parts.append(f"Evidence: {_EVIDENCE[item.evidence]}.")
     if item.facts:
         parts.append(f"Stands on: {inline(', '.join(item.facts))}.")

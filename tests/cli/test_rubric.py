@@ -4,8 +4,9 @@ import pytest
 from click.testing import CliRunner
 
 from browseruse_bench.cli.root import bubench
+from browseruse_bench.eval.findings.prompts import rubric_text
 from browseruse_bench.records.rubric import Rubric
-from browseruse_bench.records.rubric_text import judge_markdown, markdown
+from browseruse_bench.records.rubric_text import markdown
 from tests.benchmarks.small import INFO, TASKS, put
 from tests.records.made_rubrics import released
 
@@ -75,7 +76,7 @@ def test_check_takes_a_publishers_file(cli, tmp_path):
 def test_show_prints_the_document_the_json_or_what_a_judge_gets(cli, revisions):
     path = revisions / "r1.json"
     assert cli("show", path).output == markdown(RUBRIC)
-    assert cli("show", path, "--judge").output == judge_markdown(RUBRIC)
+    assert cli("show", path, "--judge").output == rubric_text(RUBRIC, RUBRIC.items, ()) + "\n"
     assert json.loads(cli("show", path, "--json").output) == RUBRIC.as_json()
     assert cli("show", f"{revisions}@2").output.startswith("# Rubric of kettle, revision 2")
     cli("show", path, "--json", "--judge", status=2)
@@ -91,7 +92,8 @@ def test_show_takes_a_task_of_a_benchmark(cli):
 def test_show_says_what_keeps_a_file_from_being_a_rubric(cli, tmp_path):
     put(tmp_path / "x.json", {"task_id": "x", "items": []})
     assert "x.json.items" in cli("show", "x.json", status=3).stderr
-    assert "no such file" in cli("show", "none.json", status=2).stderr
+    for verb in ("show", "check"):
+        assert "none.json: no such file" in cli(verb, "none.json", status=2).stderr
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,12 @@ import json
 import re
 from html import unescape
 
-import pytest
 from hypothesis import given, settings
 from markdown_it import MarkdownIt
 
 from browseruse_bench.records.markdown import block, inline, quotation, verbatim
 from browseruse_bench.records.rubric import Rubric
-from browseruse_bench.records.rubric_text import judge_markdown, markdown
+from browseruse_bench.records.rubric_text import markdown, notes
 from tests.records.made_rubrics import released, rubrics, words
 
 
@@ -101,24 +100,7 @@ def test_one_point_is_no_points():
     assert "A2 (99 points)" in document
 
 
-PUBLISHED = json.dumps({"items": [{"name": "Price", "score": 77}]})
-
-
-@pytest.mark.parametrize("text", [None, PUBLISHED, "RULING: a price has a currency."])
-def test_a_judge_sees_no_weight_no_canary_and_no_waiver(text):
-    waiver = {"rule": "compound", "items": ["A1_price"], "reason": "Looked at."}
-    rubric = Rubric.model_validate(released(text=text, waivers=[waiver], success_at=65))
-    seen = judge_markdown(rubric)
-    for hidden in ("BUB-CANARY", "60", "40", "65", "77", "point", "Looked at", "weight"):
-        assert hidden not in seen.replace("a" * 64, "")
-    assert "States the price of the kettle." in seen
-    assert "Evidence: words on a page that was open." in seen
-    assert ("a price has a currency" in seen) == (text is not None and text != PUBLISHED)
-
-
-def test_a_judge_reads_the_evidence_of_an_item_that_code_could_check():
-    item = {"id": "A1", "requirement": "So.", "weight": 100,
-            "check": {"kind": "url", "host": "shop.test"}}  # fmt: skip
-    rubric = Rubric.model_validate({"task_id": "t", "items": [item]})
-    assert "Evidence:" in judge_markdown(rubric)
-    assert "Evidence:" not in markdown(rubric)
+def test_a_publishers_own_record_is_no_note_for_a_judge():
+    record = json.dumps({"items": [{"name": "Price", "score": 77}]})
+    for text, noted in ((record, ()), ("SALE: no.", ("SALE: no.",)), ("77", ("77",)), (None, ())):
+        assert notes(Rubric.model_validate(released(text=text))) == noted

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from browseruse_bench.benchmarks.publishers.bu_bench import parts, rubric
 from browseruse_bench.benchmarks.publishers.sealed import read_sealed, unseal
 from browseruse_bench.errors import ConfigError, DataError
-from browseruse_bench.records.rubric_text import judge_markdown
+from browseruse_bench.eval.findings.prompts import rubric_text
 from tests.benchmarks.publishers import oracle
 
 TEXT = """Checked on the live site on 2026-08-20 unless a line says traces only.
@@ -59,9 +59,14 @@ def test_items_rulings_and_prose_are_told_apart():
     assert (made.task_id, made.canary) == ("bu2-001", "canary-0123456789")
 
 
+def judged(made):
+    return rubric_text(made, made.items, ())
+
+
 def test_the_judge_gets_the_whole_text_and_no_weight():
-    seen = judge_markdown(rubric(row()))
+    seen = judged(rubric(row()))
     assert TEXT in seen
+    assert "canary-0123456789" not in judged(rubric(row(text=f"{TEXT}\ncanary-0123456789\n")))
     assert "canary-0123456789" not in seen
     assert "(50" not in seen
 

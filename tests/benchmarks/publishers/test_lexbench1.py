@@ -5,7 +5,7 @@ import pytest
 
 from browseruse_bench.benchmarks.publishers.lexbench1 import rubric
 from browseruse_bench.errors import DataError
-from browseruse_bench.records.rubric_text import judge_markdown
+from browseruse_bench.eval.findings.prompts import rubric_text
 from tests.benchmarks.publishers import oracle
 
 
@@ -18,6 +18,10 @@ def row(items, total=100, threshold=65, **reference):
 
 def scored(name, score, description="All of it."):
     return {"name": name, "score": score, "description": description}
+
+
+def judged(made):
+    return rubric_text(made, made.items, ())
 
 
 def published(rubric):
@@ -65,7 +69,7 @@ def test_an_item_without_a_score_becomes_a_ruling(score):
 
 
 def test_a_judge_sees_no_score():
-    seen = judge_markdown(rubric(row([scored("Price", 61), scored("Name", 39)])))
+    seen = judged(rubric(row([scored("Price", 61), scored("Name", 39)])))
     assert "Sorted by price." in seen
     assert "All of it." in seen
     assert not any(figure in seen for figure in ("61", "39", "65"))

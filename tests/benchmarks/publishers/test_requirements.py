@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from browseruse_bench.benchmarks.publishers import PUBLISHERS
 from browseruse_bench.errors import DataError
-from browseruse_bench.records.rubric_text import judge_markdown
+from browseruse_bench.eval.findings.prompts import rubric_text
 from tests.benchmarks.publishers import oracle
 
 NAMES = ["odysseys", "lexbench2"]
@@ -45,10 +45,14 @@ def test_the_text_is_kept_character_by_character():
     assert PUBLISHERS.get("odysseys")({"task_id": "t", "rubrics": text}).text == text
 
 
+def judged(made):
+    return rubric_text(made, made.items, ())
+
+
 def test_a_judge_sees_each_verification():
     rubric = PUBLISHERS.get("odysseys")({"task_id": "t", "rubrics": {"R1": entry()}})
-    assert "How to see it: Look at it." in judge_markdown(rubric)
-    assert judge_markdown(rubric).count("It is so.") == 1
+    assert "how to see it: Look at it." in judged(rubric)
+    assert judged(rubric).count("It is so.") == 1
 
 
 def test_the_id_may_have_the_publishers_name_and_be_a_number():
