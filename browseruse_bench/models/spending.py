@@ -80,7 +80,6 @@ class Budget:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = (
             WeakKeyDictionary()
         )
-        self._unknown: str | None = None
 
     def bind(self, spending: Spending) -> None:
         """Write to `spending` from now on.
@@ -107,12 +106,6 @@ class Budget:
     def reached(self) -> str | None:
         """Why nothing further may begin, whatever it costs; None: something may."""
         return self._refusal(self.spent, 0.0)
-
-    def add(self, cost_usd: float | None, what: str) -> None:
-        """Count something in that nothing was held for: `what`, for messages. None: unknown."""
-        if cost_usd is None and self._unknown is None:
-            self._unknown = what
-        self.spending.record(What(self.scope or "", "", ""), Usage(model="", cost_usd=cost_usd))
 
     async def begin(self, most_usd: float | None, *, purpose: str, model: str) -> str:
         """Hold the most that a call can cost, as soon as it fits; who came first is first.
@@ -186,8 +179,7 @@ class Budget:
             return None
         limit = f"{self.name} {self.limit_usd:g}"
         if spent.n_unbounded:
-            what = self._unknown or f"{spent.n_unbounded} earlier calls"
-            return f"what {what} cost is not known, so {limit} cannot be kept"
+            return f"what {spent.n_unbounded} earlier calls cost is not known, so {limit} cannot be kept"
         lost = spent.charged_usd - spent.known_usd
         spent_text = f"{spent.charged_usd:.4f} USD spent" + (
             f" (up to {lost:.4f} of it on {spent.n_unpriced} calls of unknown end)" if lost else ""
