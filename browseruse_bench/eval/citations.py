@@ -168,6 +168,9 @@ class Checker:
         """
         if cited.source == "screenshot":
             return self._screenshot(cited, shown)
+        if cited.source in ("answer", "file", "state", "probe"):
+            # There is one of each, when the attempt settled, whatever step a judge names.
+            cited = cited.model_copy(update={"step": "final"})
         if cited not in self._placed:
             if len(self._placed) > 10_000:
                 self._placed.clear()
@@ -358,26 +361,25 @@ class Checker:
             sections = named or [
                 s for s in every if len(wanted) >= 6 and (s.ref or "").startswith(wanted)
             ]
-        cited_at = {"step": "final"}
         if not sections:
             what = f"there is no {kind}" + (f" '{cited.ref[:80]}'" if cited.ref and every else "")
-            return self._as(cited, **cited_at, why_not=what)
+            return self._as(cited, why_not=what)
         weak = SCRIPTED if kind == "probe" and self._evidence.scripted_at_end else None
         if cited.quote is None:
             if kind == "file" and cited.ref is not None:
-                return self._as(cited, **cited_at, ref=sections[0].ref, weak=weak)
-            return self._as(cited, **cited_at, why_not=NO_QUOTE)
+                return self._as(cited, ref=sections[0].ref, weak=weak)
+            return self._as(cited, why_not=NO_QUOTE)
         targets = _targets(cited.quote)
         if not targets:
-            return self._as(cited, **cited_at, why_not=NO_WORD)
+            return self._as(cited, why_not=NO_WORD)
         for section in sections:
             text = self._section_texts[section.id].text
             for target in targets:
                 if spans := _spans(text, target):
                     ref = None if kind == "answer" else section.ref
                     place = _Place(text, spans)
-                    return self._as(cited, **cited_at, ref=ref, weak=weak, found=(place,))
-        return self._as(cited, **cited_at, why_not=f"it does not stand in the {kind}")
+                    return self._as(cited, ref=ref, weak=weak, found=(place,))
+        return self._as(cited, why_not=f"it does not stand in the {kind}")
 
     @cached_property
     def _section_texts(self) -> dict[str, Read]:
