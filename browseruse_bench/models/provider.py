@@ -222,6 +222,7 @@ class ProviderModel:
 
     async def _once(self, messages: Sequence[Message], how: How) -> Said | Failure:
         """One request."""
+        self._wire.ready()
         try:
             async with asyncio.timeout(self.spec.asking.timeout_s):
                 return await self._wire.say(messages, how)

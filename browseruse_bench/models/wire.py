@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.models.base import Finish, Image, Message, Params
@@ -104,6 +104,14 @@ class Wire:
         self._of_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Model[Any]] = (
             weakref.WeakKeyDictionary()
         )
+
+    def ready(self) -> None:
+        """Load and make what the running loop's first request would have to wait for.
+
+        Raises:
+            ConfigError: a package is missing, or the model cannot be made.
+        """
+        self._model()
 
     async def say(self, messages: Sequence[Message], how: How) -> Said:
         """Send one request and wait for its reply; it is never sent again here.
@@ -363,8 +371,6 @@ def _said(response: ModelResponse, how: How) -> Said:
     calls = [part.args for part in response.parts if isinstance(part, ToolCallPart)]
     details = response.provider_details or {}
     finish, word = _finish(response, how, details)
-    if not response.parts and finish == "other" and not word:
-        raise ValueError("it is empty")
     return Said(
         text=_writable("".join(texts)),
         arguments=tuple(
@@ -381,14 +387,17 @@ def _said(response: ModelResponse, how: How) -> Said:
 
 def _finish(response: ModelResponse, how: How, details: dict[str, Any]) -> tuple[Finish, str]:
     word = str(details.get("finish_reason") or "")
-    reason: Literal["stop", "length", "content_filter", "tool_call", "error"] | None
     reason = response.finish_reason
-    if "error" in (reason, word):
+    if reason == "error" or word == "error":
         raise ValueError(f"it ended with an error ({word})")
     if reason == "content_filter":
         return "refusal", word
     if reason == "tool_call":
         return ("stop" if how.mode == "tool" and how.schema is not None else "other"), word
+    if reason is None and not word:
+        # A stream that stopped, or a body that is no reply. (Where servers of the OpenAI wire
+        # are known to leave it out, the library says `stop`.)
+        raise ValueError("it does not say how it ended")
     return reason or "other", word
 
 

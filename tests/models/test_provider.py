@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from browseruse_bench.errors import ConfigError
+from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.models.base import (
+    Image,
     MalformedError,
     Message,
     OutageError,
@@ -21,6 +22,8 @@ from browseruse_bench.models.base import (
 from browseruse_bench.models.config import Price
 from browseruse_bench.models.failures import Patience, retry_after
 from browseruse_bench.models.provider import ProviderModel
+from browseruse_bench.models.spec import ModelSpec
+from browseruse_bench.models.wire import URLS, How, Wire, _build
 from tests.models.fake_endpoint import Asked, Body, Cut, Fail, FakeEndpoint, Hang, Reset, Say
 from tests.models.made import KEY, MET, SCHEMA, Waited, model_of, picture, request, spec_of
 
@@ -162,6 +165,16 @@ def test_what_may_pass_is_tried_again_bl035(provider, failure):
     assert len(waited.waits) == 2
     assert 0 <= waited.waits[0] <= 1
     assert 0 <= waited.waits[1] <= 2
+
+
+@pytest.mark.parametrize("provider", ["anthropic", "google"])
+@pytest.mark.parametrize("params", [{}, {"max_tokens": 1000}], ids=["streamed", "whole"])
+def test_a_reply_that_does_not_say_how_it_ended_is_asked_for_anew(provider, params):
+    text = json.dumps(MET)
+    script = [Say(text, finish=None), Cut(Say(text), 0.9), Say(text)]
+    with FakeEndpoint(script) as fake:
+        reply = asked_of(fake, provider=provider, params=params)
+    assert (reply.value, reply.n_asked, len(fake.asked)) == (MET, 1, 3)
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 405, 418, 422])
@@ -547,9 +560,6 @@ def test_the_key_is_sent_and_told_to_nobody_else_bl097(provider):
 
 
 def test_no_variable_sends_requests_elsewhere(monkeypatch):
-    from browseruse_bench.models.spec import ModelSpec
-    from browseruse_bench.models.wire import URLS, _build
-
     for name in ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "GOOGLE_GEMINI_BASE_URL"):
         monkeypatch.setenv(name, "http://127.0.0.1:1/v1")
     for provider, url in URLS.items():
@@ -587,23 +597,31 @@ def test_what_does_not_change_is_marked_for_a_provider_that_caches_only_marks():
     assert marks_of(fake.asked[1].body) == []
 
 
-def test_requests_with_one_beginning_share_a_cache_key_and_its_bytes():
-    def body(last, system="rules"):
+def test_requests_with_one_beginning_share_its_bytes_and_a_cache_key():
+    def sent(last, system="rules"):
+        what = request("the trace", picture(), last, schema=None, system=system)
         with FakeEndpoint(["ok"]) as fake:
-            what = request("the trace", last, schema=None, system=system)
-            spec = spec_of(fake, "openai")
-            wire = model_of(spec, NO_CACHE)._wire
-            settings = wire._settings(what.messages, _how())
             asked_of(fake, what, provider="openai")
-            return json.dumps(fake.asked[0].body), settings
+        spec = ModelSpec(label="m", provider="openai", name="gpt-5", key=KEY)
+        settings = Wire(spec)._settings(what.messages, How())
+        return json.dumps(fake.asked[0].body), settings["openai_prompt_cache_key"]
 
-    one, other = body("item A")[0], body("item B")[0]
+    (one, key), (other, same_key), (_, other_key) = sent("item A"), sent("item B"), sent("A", "x")
     shared = one.index("item A")
     assert one[:shared] == other[:shared]
+    assert key == same_key != other_key
+    # Only OpenAI itself is known to take the field.
     assert "prompt_cache_key" not in one
 
 
-def _how():
-    from browseruse_bench.models.wire import How
-
-    return How()
+def test_a_picture_that_is_not_what_it_was_is_an_error_of_the_data(tmp_path):
+    path = tmp_path / "1.png"
+    path.write_bytes(b"one")
+    shot = Image.of_bytes(b"one", "image/png").model_copy(update={"path": path, "data": None})
+    with FakeEndpoint(["ok"]) as fake:
+        asked_of(fake, request(shot, schema=None))
+        path.write_bytes(b"two")
+        error_of(DataError, fake, request(shot, schema=None))
+        path.unlink()
+        error_of(DataError, fake, request(shot, schema=None))
+    assert len(fake.asked) == 1
