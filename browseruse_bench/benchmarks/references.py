@@ -13,6 +13,7 @@ from pydantic import ValidationError
 from browseruse_bench.benchmarks.folder import INFO
 from browseruse_bench.benchmarks.problems import Problem, from_validation
 from browseruse_bench.benchmarks.publishers import PUBLISHERS
+from browseruse_bench.benchmarks.publishers.rows import imported
 from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.data_info import DataInfo
@@ -107,7 +108,7 @@ def _published(
     problems: list[Problem] = []
     for task_id, task in tasks.items():
         try:
-            rubric: Rubric | None = rubric_of(task.row)
+            rubric = imported(rubric_of, task.row)
         except DataError as error:
             file = info.split.get(info.default_split, "")
             where = f"the rubric of task '{task_id}': "

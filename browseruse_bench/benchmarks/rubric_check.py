@@ -15,6 +15,7 @@ from browseruse_bench.benchmarks.compound import is_read
 from browseruse_bench.benchmarks.folder import INFO, Place
 from browseruse_bench.benchmarks.problems import Problem, from_validation
 from browseruse_bench.benchmarks.publishers import PUBLISHERS
+from browseruse_bench.benchmarks.publishers.rows import imported
 from browseruse_bench.benchmarks.publishers.sealed import read_sealed
 from browseruse_bench.benchmarks.references import RUBRICS
 from browseruse_bench.benchmarks.rows import parse_json, read_task_file
@@ -180,7 +181,7 @@ def check_published(
     for index, row in enumerate(_rows(path)):
         file = f"{path.name}[{index}]"
         try:
-            rubric: Rubric | None = rubric_of(row)
+            rubric = imported(rubric_of, row)
         except DataError as error:
             findings += [_form(file, None, "", line) for line in error.problems]
             continue

@@ -65,6 +65,10 @@ def test_lexbench_loads_through_our_mapping(tmp_path):
     assert len(benchmark.tasks) == 210
     assert all(t.task_id.isdigit() and t.website and t.category for t in benchmark.tasks)
     assert not any(t.requires_login for t in benchmark.tasks)
+    made = [benchmark.rubric(t.task_id) for t in benchmark.tasks]
+    assert all(
+        r.success_at == t.row["score_threshold"] for r, t in zip(made, benchmark.tasks, strict=True)
+    )
     sizes = {
         s: len(load_clean("LexBench-Browser", tmp_path, s).tasks) for s in benchmark.info.split
     }

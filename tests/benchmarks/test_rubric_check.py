@@ -157,6 +157,33 @@ def test_an_unknown_publisher_is_a_problem_of_the_benchmark(folder):
     assert "did you mean 'odysseys'?" in error
 
 
+def of_nobody(row):
+    """An importer of a user's own, by the task's id."""
+    if row["task_id"] == "a":
+        raise KeyError("price")
+    return None if row["task_id"] == "b" else "no rubric"
+
+
+def test_an_importer_of_ones_own_may_fail_on_a_row_and_the_others_are_still_read(folder):
+    name = f"{of_nobody.__module__}:of_nobody"
+    put(folder / "data_info.json", {**INFO, "rubrics": name})
+    first, second = lines(check_benchmark(find(str(folder)), "load"))
+    assert "the rubric of task 'a': its importer: KeyError: 'price'" in first
+    assert "the rubric of task 'c': its importer returned str, not a Rubric or None" in second
+
+
+@pytest.mark.parametrize(
+    "value",
+    [None, 5, "x", [], {}, {"items": 5}, {"items": [5]}, {"items": [{}]}, {"items": [{"id": 5}]},
+     {"task_id": "t", "items": [], "facts": {}}, {"items": {"id": "A"}, "rulings": "R"},
+     {"task_id": "t", "items": [{"id": "A", "requirement": "So.", "weight": [1], "check": 1}]}],
+)  # fmt: skip
+def test_any_json_is_checked_to_the_end(tmp_path, value):
+    checked = check_file(written(tmp_path, value), "release")
+    assert checked.n_errors > 0
+    assert all(finding.text for finding in checked.findings)
+
+
 def test_a_publishers_file_is_checked_row_by_row(tmp_path):
     rows = [{"task_id": "a", "rubrics": {"R1": {"requirement": DOUBTFUL}}}, {"task_id": "b"},
             {"task_id": "c", "rubrics": {"R1": {}}},

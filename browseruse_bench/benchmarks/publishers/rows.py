@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from browseruse_bench.benchmarks.problems import from_validation
-from browseruse_bench.errors import DataError
+from browseruse_bench.errors import DataError, boundary
 from browseruse_bench.records.rubric import Rubric
 
 _Model = TypeVar("_Model", bound=BaseModel)
@@ -37,6 +37,21 @@ def read(model: type[_Model], value: Any, place: str) -> _Model:
         return model.model_validate(value)
     except ValidationError as error:
         raise DataError([*_lines(error, place)]) from None
+
+
+def imported(
+    rubric_of: Callable[[Mapping[str, Any]], object], row: Mapping[str, Any]
+) -> Rubric | None:
+    """What a publisher's function makes of a row.
+
+    Raises:
+        DataError: it raised anything, or returned something else than a rubric.
+    """
+    with boundary(DataError, "its importer"):
+        made = rubric_of(row)
+    if made is None or isinstance(made, Rubric):
+        return made
+    raise DataError(f"its importer returned {type(made).__name__}, not a Rubric or None")
 
 
 def rubric_of(fields: Mapping[str, Any]) -> Rubric:
