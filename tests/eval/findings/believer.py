@@ -45,20 +45,20 @@ class Seen:
     def take(self, line: str) -> None:
         """Read one line of the trace."""
         step, source, name = self.here
+        label, is_data, data = line.partition(": | ")
         if line.startswith("| "):
             self.lines.append(Line(step, source, line[2:], name))
         elif line.startswith("## "):
             step = line.removeprefix("## Step ") if line.startswith("## Step ") else "final"
             self.steps.append(step)
             self.here = (step, "page", None)
-        elif found := re.search(r"picture (\w+) of step (\w+)", line):
+        elif not is_data and (found := re.search(r"picture (\w+) of step (\w+)", line)):
             self.pictures.append((found[2], found[1]))
-        elif line.startswith("name: | "):
-            self.here = (step, source, line.removeprefix("name: | "))
+        elif label == "name":
+            self.here = (step, source, data)
         elif not line.startswith(("piece ", "[")):
-            label, _, data = line.partition(": | ")
             self.here = (step, _source(label), None)
-            if data:
+            if is_data:
                 self.lines.append(Line(step, _source(label), data))
 
 

@@ -80,7 +80,7 @@ NASTY = st.lists(
 
 
 @given(NASTY)
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_no_text_makes_a_line_of_the_harness(make_trace, text):
     bare = planted_everywhere(make_trace, "x")
     folder = planted_everywhere(make_trace, text)
