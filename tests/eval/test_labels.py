@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from browseruse_bench.errors import DataError
@@ -96,6 +96,7 @@ def test_a_code_that_means_nothing_is_named_with_what_to_type():
     assert "--missing '2'" in lines[0]
 
 
+@settings(max_examples=40)
 @given(st.text(min_size=1, max_size=20), st.text(max_size=20))
 def test_any_text_that_csv_can_hold_comes_back_as_it_was(task_id, note):
     """Line ends inside a cell too."""

@@ -281,8 +281,8 @@ def of_figure(revised):
 
 @pytest.fixture(scope="module")
 def many():
-    """240 tasks, of which some are kept."""
-    return asyncio.run(world("bias", 240))
+    """140 tasks, of which some are kept."""
+    return asyncio.run(world("bias", 140))
 
 
 def test_what_steered_or_decided_is_optimistic_and_the_released_figure_is_not(many):
@@ -290,7 +290,7 @@ def test_what_steered_or_decided_is_optimistic_and_the_released_figure_is_not(ma
     the gate by which tasks were kept, are too small by far; the fresh figure is right.
     """
     kept = [r for r in many if r.verdict == "kept"]
-    assert 100 < len(kept) < 240
+    assert 90 < len(kept) < 140
     truth = [true_rate(r.rubric) for r in kept]
     mean_truth = sum(truth) / len(truth)
     assert mean_truth > 0.004
@@ -308,14 +308,14 @@ def test_what_steered_or_decided_is_optimistic_and_the_released_figure_is_not(ma
 
 def test_the_released_figure_has_an_interval_that_holds_the_truth_and_claims_no_less(many):
     held = 0
-    for n in range(12):
+    for n in range(7):
         revised = many[20 * n : 20 * n + 20]
         kept = [r for r in revised if r.verdict == "kept"]
         found, claimed = released_figure(revised)
         truth = sum(true_rate(r.rubric) for r in kept) / len(kept)
         held += found.here.low <= truth <= found.here.high
         assert not claimed.shown  # 20 tasks x 2 traces x 5 regrades are 100 comparisons at most
-    assert held >= 10
+    assert held >= 6
 
 
 def test_the_gate_passes_and_stops_what_the_docs_say():

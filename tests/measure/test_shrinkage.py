@@ -20,7 +20,7 @@ def test_items_without_a_comparison_teach_nothing():
 def test_the_spread_of_the_rates_is_found_again(a, b):
     rng = random.Random(3)
     items = []
-    for _ in range(600):
+    for _ in range(400):
         rate = rng.betavariate(a, b)
         items.append((sum(rng.random() < rate for _ in range(20)) / 20, 20))
     prior = fit_prior(items)
