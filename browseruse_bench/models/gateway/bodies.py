@@ -15,12 +15,15 @@ from typing import Any, cast
 from browseruse_bench.models.base import Message, Request
 from browseruse_bench.models.gateway.wires import Json
 from browseruse_bench.models.spending import IMAGE_TOKENS, IMAGE_TOKENS_OF, most_tokens
-from browseruse_bench.records.base import content_key
 
 OTHER_BYTES_A_TOKEN = 4
 """Of documents and sound in base64."""
 FORM_TOKENS = 1_000
 """What a provider puts around a request of its own, for tools above all."""
+
+MAX_TEXT_BYTES = 8 * 2**20
+LONG_TEXT_BYTES = 400_000
+"""From here on a token is a byte: to look at each word would hold up everybody else."""
 
 _MEDIA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[;,]")
 _LONG = 2_000
@@ -31,7 +34,11 @@ Part = Callable[[str, str], str]
 
 
 def prompt_tokens(body: Json, model: str) -> int:
-    """At most so many tokens has the prompt of a request to a model."""
+    """At most so many tokens has the prompt of a request to a model.
+
+    Raises:
+        ValueError: no model reads so long a text.
+    """
     n_other = 0
 
     def gone(text: str, media_type: str) -> str:
@@ -44,7 +51,13 @@ def prompt_tokens(body: Json, model: str) -> int:
 
     words: list[str] = []
     _collect(without_media(body, gone), words)
-    request = Request(messages=(Message(role="user", parts=("\n".join(words),)),))
+    text = "\n".join(words)
+    n_bytes = len(text.encode(errors="replace"))
+    if n_bytes > MAX_TEXT_BYTES:
+        raise ValueError(f"more than {MAX_TEXT_BYTES} bytes of text: no model reads as much")
+    if n_bytes > LONG_TEXT_BYTES:
+        return FORM_TOKENS + n_other + n_bytes
+    request = Request(messages=(Message(role="user", parts=(text,)),))
     return FORM_TOKENS + n_other + most_tokens(request)
 
 
@@ -60,9 +73,9 @@ def as_kept(body: Json) -> tuple[Json, tuple[str, ...]]:
     return without_media(body, named), tuple(found)
 
 
-def request_id(wire: str, path: str, kept: Json) -> str:
+def request_id(wire: str, path: str, content: bytes) -> str:
     """Identity of what was asked: equal requests have one, whoever asks and however often."""
-    return content_key([wire, path, kept])
+    return hashlib.sha256(f"{wire}\0{path}\0".encode() + content).hexdigest()
 
 
 def without_media(value: Any, part: Part, media_type: str | None = None) -> Any:

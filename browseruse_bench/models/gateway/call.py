@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
+from browseruse_bench.models.gateway.bodies import request_id
 from browseruse_bench.models.gateway.wires import Asked, Json, Wire
 from browseruse_bench.models.spec import ModelSpec
 from browseruse_bench.models.spending import Budget
@@ -54,6 +55,8 @@ class Call:
     """As it is sent on."""
     content: bytes
     """The bytes that are sent on: the client's own, unless something had to change."""
+    id: str
+    """Identity of what was asked."""
     strip_usage: bool = False
     """The client did not ask for the event that the gateway counts by."""
     began: float = field(default_factory=time.monotonic)
@@ -163,7 +166,7 @@ def read_call(wire: Wire, path: str, content: bytes, spec: ModelSpec) -> Call:
                 "not_passed_on",
             )
     call = Call(
-        wire=wire, path=path, asked=asked, body=body, sent_body=body, content=content,
+        id=request_id(wire.name, path, content), wire=wire, path=path, asked=asked, body=body, sent_body=body, content=content,
         asked_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )  # fmt: skip
     changed = dict(body)

@@ -142,8 +142,12 @@ class Upstream:
         expected = call.most_prompt // _BOUND_OVER_COUNT + min(call.asked.max_output or 500, 500)
         async with self.limiter.slot(expected) as slot:
             try:
-                async with self._asked(call, headers) as response:
-                    await self._pass_on(call, response, client, settle)
+                try:
+                    async with self._asked(call, headers) as response:
+                        await self._pass_on(call, response, client, settle)
+                except _UnknownOption:
+                    async with self._asked(call, headers) as response:
+                        await self._pass_on(call, response, client, settle)
             finally:
                 if call.usage is not None:
                     slot.used(call.wire.counted(call.usage, self.spec).total)
@@ -200,6 +204,10 @@ class Upstream:
             await self._pass_on_stream(call, response, client, settle)
             return
         content = await self._whole(call, response)
+        if call.strip_usage and response.status_code in (400, 422) and b"stream_options" in content:
+            # Not every server knows the field that was added: then nobody tells the count.
+            self._without_option(call)
+            raise _UnknownOption
         refused = response.status_code >= 400
         content = self.cleaner.error(content) if refused else self.cleaner.sample(content)
         call.reply[:] = content
@@ -212,6 +220,13 @@ class Upstream:
         headers = [*self._to_client(response.headers), ("content-length", str(len(content)))]
         await client.start(response.status_code, headers)
         await client.piece(content)
+
+    def _without_option(self, call: Call) -> None:
+        call.strip_usage = False
+        call.reply.clear()
+        rest = {k: v for k, v in call.sent_body.items() if k != "stream_options"}
+        given = call.body.get("stream_options")
+        call.change(rest if given is None else {**rest, "stream_options": given})
 
     def _note_refusal(self, call: Call, response: httpx.Response) -> None:
         status = response.status_code
@@ -278,6 +293,10 @@ _TELLS = re.compile(
     rb"[Uu]sage|error|length|max_tokens|MAX_TOKENS|max_output|\[DONE\]|message_stop"
 )
 """What an event has in it that tells something that counts."""
+
+
+class _UnknownOption(Exception):  # noqa: N818
+    """The provider does not know a field that the gateway added."""
 
 
 class _TooLong(Exception):  # noqa: N818

@@ -16,7 +16,7 @@ from typing import Literal
 
 from browseruse_bench.errors import BudgetError, StoreError
 from browseruse_bench.models import prices
-from browseruse_bench.models.gateway.bodies import as_kept, prompt_tokens, request_id
+from browseruse_bench.models.gateway.bodies import as_kept, prompt_tokens
 from browseruse_bench.models.gateway.call import Call, Denied, Outage
 from browseruse_bench.models.ledger import Call as Kept
 from browseruse_bench.models.ledger import Ledger, RequestDigest, Status
@@ -132,7 +132,11 @@ class Meter:
                 f"{limited[0][0].name} cannot be kept; leave it out",
                 "not_priced",
             )
-        call.most_prompt = round(prompt_tokens(call.body, self.spec.name) * self._longer)
+        try:
+            n_prompt = prompt_tokens(call.body, self.spec.name)
+        except ValueError as error:
+            raise Denied(413, str(error), "request_too_large") from None
+        call.most_prompt = round(n_prompt * self._longer)
         if limited and not self._free and call.asked.max_output is None:
             self._cap(call, [budget for budget, _ in limited])
         n_output = call.asked.max_output
@@ -249,18 +253,17 @@ class Meter:
         if self._ledger is None:
             return
         body, media = as_kept(call.body)
-        asked = request_id(call.wire.name, call.path, body)
-        number = self._n_alike[asked]
-        self._n_alike[asked] += 1
+        number = self._n_alike[call.id]
+        self._n_alike[call.id] += 1
         kept = Kept(
-            id=content_key([self.spec.id.key, asked, self.scope, number]),
+            id=content_key([self.spec.id.key, call.id, self.scope, number]),
             status=_status(call),
             model=self.spec.label,
             model_key=self.spec.id.key,
             purpose=PURPOSE,
             scope=self.scope,
             request=RequestDigest(
-                id=asked,
+                id=call.id,
                 sample=number,
                 n_messages=call.n_messages,
                 n_chars=len(call.content),

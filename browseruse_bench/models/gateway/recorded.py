@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.models.base import ModelId
-from browseruse_bench.models.gateway.bodies import as_kept, request_id
 from browseruse_bench.models.gateway.call import Call, Denied
 from browseruse_bench.models.gateway.forward import Client, only_usage
 from browseruse_bench.models.gateway.meter import PURPOSE
@@ -53,14 +52,13 @@ class Recorded:
             Denied: there is none, or none is left.
         """
         del headers
-        asked = request_id(call.wire.name, call.path, as_kept(call.body)[0])
-        if not self._left[asked]:
+        if not self._left[call.id]:
             raise Denied(
                 404,
                 f"{self._path} holds no answer to this request, or none that was not given yet",
                 "not_recorded",
             )
-        content = self._left[asked].popleft().raw.encode()
+        content = self._left[call.id].popleft().raw.encode()
         call.end, call.replayed, call.streamed = "answered", True, call.asked.stream
         settle()
         if call.strip_usage:

@@ -86,6 +86,8 @@ class Gateway:
         self._http = httpx.AsyncClient(
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
             headers={"user-agent": f"browseruse-bench/{version('browseruse-bench')}"},
+            # The way to the web may lead through a proxy; never the way to this machine.
+            mounts={f"all://{host}": None for host in ("127.0.0.1", "localhost", "[::1]")},
             follow_redirects=False,
         )
         self._server = _quiet_server(self._app)

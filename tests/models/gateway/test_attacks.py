@@ -298,7 +298,7 @@ async def test_the_key_is_in_no_answer_log_or_record_even_if_the_provider_says_i
     access = way.open()
     seen = []
     for answer in ECHOES:
-        access.grant.upstream.limiter.__init__()  # the 429 among them makes the key rest
+        access.grant.way.limiter.__init__()  # the 429 among them makes the key rest
         provider.answers = [answer]
         seen.append(await post(access))
     assert len(provider.got) == len(ECHOES)
@@ -325,7 +325,7 @@ async def test_a_redirect_of_the_provider_is_not_followed_with_the_key(way, prov
 
 async def test_a_key_in_any_error_of_python_is_not_shown(way):
     access = way.open()
-    assert KEY not in repr(access.grant.upstream.spec)
+    assert KEY not in repr(access.grant.way.spec)
 
 
 def test_a_process_that_only_imports_the_command_loads_none_of_it():

@@ -10,6 +10,8 @@ import pytest
 
 from browseruse_bench.models.gateway import forward
 from browseruse_bench.models.gateway.forward import retry_after_s
+from browseruse_bench.models.gateway.server import Gateway
+from tests.models.gateway.conftest import Opened
 from tests.models.gateway.plain_client import body_of, post
 from tests.models.gateway.pretend_provider import (
     chat,
@@ -231,7 +233,7 @@ async def test_the_limits_of_a_key_hold_for_agents(way, provider):
     provider.usual = usual
     calls = [asyncio.create_task(post(access)) for _ in range(6)]
     while not all(call.done() for call in calls):
-        n_now = access.grant.upstream.limiter.n_active
+        n_now = access.grant.way.limiter.n_active
         n_most = max(n_most, n_now)
         await asyncio.sleep(0.005)
     assert n_most == 2
@@ -285,3 +287,31 @@ def test_what_a_provider_asks_to_wait_is_read_in_every_form():
     from datetime import UTC, datetime
 
     assert retry_after_s(date, now=datetime(2015, 10, 21, 7, 27, tzinfo=UTC)) == 60
+
+
+async def test_a_server_that_does_not_know_the_field_that_was_added_is_asked_without_it(
+    way, provider
+):
+    access = way.open()
+    refusal = whole({"detail": "stream_options: extra fields not permitted"}, 422)
+    provider.answers = [refusal, chat_stream("Hi", usage=False)]
+    status, _, said = await post(access, body=body_of(stream=True))
+    assert status == 200
+    assert b"Hi" in said
+    assert [("stream_options" in got.json) for got in provider.got] == [True, False]
+    (usage,) = access.grant.meter.usage
+    assert usage.cost_usd is None
+    provider.answers = [refusal]
+    body = body_of(stream=True, stream_options={"include_usage": True})
+    assert (await post(access, body=body))[0] == 422
+    assert len(provider.got) == 3
+
+
+async def test_a_provider_on_this_machine_is_never_asked_through_a_proxy(
+    provider, tmp_path, monkeypatch
+):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    async with Gateway() as gateway:
+        access = Opened(gateway, provider, tmp_path).open()
+        assert (await post(access))[0] == 200
