@@ -232,7 +232,7 @@ def test_what_surrounds_a_value_of_the_rubric_stays(make_trace):
 def test_the_last_page_comes_before_all_others(make_trace):
     page = make_trace.page
     folder = make_trace(
-        *(page(f"{HOME}{n}", noise(2000, n), click="a") for n in range(20)),
+        *(page(f"{HOME}{n}", noise(800, n), click="a") for n in range(12)),
         final=page(HOME, noise(100, 99)),
     )
     shown, _ = prepared(folder, page_chars=20_000)

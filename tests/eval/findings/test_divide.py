@@ -19,7 +19,7 @@ from tests.eval.findings.made import HOME, cite, item, judged, rubric, statuses
 
 PRICE = rubric(item("A1_price", "page", "$30"), item("A2_form", "deliverable"))
 SMALL = Budget(
-    page_chars=20_000, chunk_chars=20_000, item_chars=8000, chunk_images=4, item_images=2
+    page_chars=12_000, chunk_chars=12_000, item_chars=6000, chunk_images=4, item_images=2
 )
 
 
@@ -28,14 +28,14 @@ def noise(n, seed):
     return "\n".join(f"row {rng.randrange(10**6)} of noise" for _ in range(n))
 
 
-def flooded(make_trace, *, at=7, pages=30, text="Kettle $30", **options):
+def flooded(make_trace, *, at=7, pages=18, text="Kettle $30", **options):
     """Many long pages, one of which says what the rubric asks about, far from its ends."""
     page = make_trace.page
     steps = []
     for n in range(pages):
-        body = noise(300, n).split("\n")
+        body = noise(200, n).split("\n")
         if n == at:
-            body[151] = text
+            body[101] = text
         steps.append(page(f"{HOME}{n}", "\n".join(body), click=f"a{n}", _shot=b"%d" % n))
     return make_trace(*steps, final=page(HOME, "over", _shot=b"end"), answer="$30.", **options)
 
@@ -76,7 +76,7 @@ def test_an_item_is_judged_on_the_pieces_that_were_named_for_it(make_trace):
     assert "A rare teapot" in about[0]
     assert "| over" in about[0]
     assert "| $30." in about[0]
-    assert "page text of steps 1-7, 9-30" in about[0]
+    assert "page text of steps 1-7, 9-18" in about[0]
     assert len(about[0]) < 40_000
 
 
@@ -112,8 +112,8 @@ def test_every_piece_of_the_trace_is_rated_once(make_trace):
     ]
     assert len(rated) == len(set(rated))
     text = "\n".join(r.text for r in model.requests if "pieces" in r.schema_["properties"])
-    for n in range(30):
-        assert all(f"| {row}" in text for row in noise(300, n).split("\n")[:3])
+    for n in range(18):
+        assert all(f"| {row}" in text for row in noise(200, n).split("\n")[:3])
 
 
 @pytest.mark.parametrize("mode", ["whole", "per_item"])
@@ -122,7 +122,7 @@ def test_a_request_that_is_too_long_for_the_model_is_divided(make_trace, mode):
     believer = Believer()
 
     def answer(text, sample):
-        if len(text) > 40_000:
+        if len(text) > 25_000:
             raise TooLongError("prompt is too long: 9000 tokens > 8192 maximum")
         return believer(text, sample)
 
@@ -204,12 +204,12 @@ def test_ratings_that_fit_no_form_cost_no_verdict(make_trace):
 
 
 def test_the_number_of_pages_that_are_rated_is_bounded_and_values_come_first(make_trace):
-    folder = flooded(make_trace, at=17, pages=40)
-    tight = Budget(page_chars=20_000, chunk_chars=20_000, rated_chars=60_000, rated_images=5)
+    folder = flooded(make_trace, at=17, pages=30)
+    tight = Budget(page_chars=12_000, chunk_chars=12_000, rated_chars=36_000, rated_images=5)
     verdict, model = judged(Reader("Kettle"), folder, PRICE, budget=tight)
     rating = [r for r in model.requests if "pieces" in r.schema_["properties"]]
     assert sum(len(r.images) for r in rating) <= 5
-    assert sum(len(r.text) for r in rating) < 60_000 * 2 + 8000 * len(rating)
+    assert sum(len(r.text) for r in rating) < 36_000 * 2 + 8000 * len(rating)
     assert any("| Kettle $30" in r.text for r in rating)
     assert statuses(verdict)["A1_price"] == "met"
 
@@ -226,9 +226,9 @@ def test_what_no_request_showed_is_listed(make_trace):
 def test_a_long_answer_and_many_steps_are_read_to_the_end(make_trace):
     page = make_trace.page
     folder = make_trace(
-        *(page(f"{HOME}{n}", f"page {n}", click="a") for n in range(300)),
+        *(page(f"{HOME}{n}", f"page {n}", click="a") for n in range(260)),
         final=page(HOME, "over"),
-        answer=noise(4000, 1) + "\nThe conclusion: $30\n" + noise(4000, 2),
+        answer=noise(2500, 1) + "\nThe conclusion: $30\n" + noise(2500, 2),
     )
     made = rubric(item("A1_conclusion", "deliverable", "$30"))
     verdict, model = judged(Reader("conclusion"), folder, made)
@@ -239,7 +239,7 @@ def test_a_long_answer_and_many_steps_are_read_to_the_end(make_trace):
 
 
 def test_flooding_gains_nothing(make_trace):
-    folder = flooded(make_trace, at=99, pages=20)
+    folder = flooded(make_trace, at=99, pages=10)
     for mode in ("whole", "per_item", "divide"):
         verdict, _ = judged(Believer(), folder, PRICE, budget=SMALL, mode=mode)
         assert statuses(verdict)["A1_price"] == "unsupported"
