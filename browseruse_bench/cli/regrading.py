@@ -11,7 +11,7 @@ import click
 from browseruse_bench.cli.judging import TELL_S
 from browseruse_bench.eval.judges import Judge
 from browseruse_bench.eval.regrading import Regraded, Specimen
-from browseruse_bench.eval.stability import regrade_run
+from browseruse_bench.eval.stability import Parameters, regrade_run
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.report.render import clean, money
 from browseruse_bench.store.run_folder import RunFolder
@@ -23,6 +23,7 @@ def regrade(
     judges: Sequence[Judge],
     *,
     samples: int,
+    parameters: Parameters,
     retry_ungraded: bool,
     concurrency: int,
 ) -> Regraded:
@@ -34,6 +35,7 @@ def regrade(
             specimens,
             judges,
             samples=samples,
+            parameters=parameters,
             retry_ungraded=retry_ungraded,
             concurrency=concurrency,
             on_judged=teller.tell,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -84,7 +84,7 @@ def command(
     from browseruse_bench.cli.judging import which
     from browseruse_bench.errors import ConfigError
     from browseruse_bench.eval.regrading import read_judgements
-    from browseruse_bench.eval.stability import choose, journal_of
+    from browseruse_bench.eval.stability import choose, journal_of, judges_of
     from browseruse_bench.report.find import benchmark_of, open_run
     from browseruse_bench.report.render import show
     from browseruse_bench.report.stability import stability
@@ -106,6 +106,7 @@ def command(
             chosen.specimens,
             judges,
             samples=samples,
+            parameters={judge.judge_key: _parameters(judge) for judge in judges},
             retry_ungraded=retry_ungraded,
             concurrency=concurrency,
         )
@@ -115,6 +116,7 @@ def command(
         read_judgements(journal_of(folder)),
         judge_keys=[judge.judge_key for judge in judges],
         by_code=not judging.judge_all,
+        parameters=judges_of(folder),
         success_at=benchmark.info.success_at,
         threshold=threshold / 100,
         limit=limit / 100,
@@ -153,6 +155,19 @@ def _judges(
         also = other.opened(scope=scope, experiments=experiments)
         judges += [also[0]] if also else []
     return judges
+
+
+def _parameters(judge: Judge) -> dict[str, Any]:
+    """The models of a judge and how they are asked."""
+    from browseruse_bench.eval.findings.judge import FindingsJudge
+    from browseruse_bench.eval.findings.panel import PanelJudge
+
+    said: dict[str, Any] = {"protocol": judge.protocol}
+    if isinstance(judge, PanelJudge):
+        return {**said, "panel": [_parameters(each) for each in judge.judges]}
+    if isinstance(judge, FindingsJudge):
+        return {**said, "model": judge.model.id.as_json(), "params": judge.params.as_json()}
+    return said
 
 
 def _refuse_incomplete(found: Stability, done: Regraded | None) -> None:

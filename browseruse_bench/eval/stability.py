@@ -10,14 +10,18 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from browseruse_bench.benchmarks.load import Benchmark
-from browseruse_bench.errors import ConfigError
+from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.eval.evaluate import utc_now
 from browseruse_bench.eval.judges import Judge
 from browseruse_bench.eval.regrading import Owed, Regraded, Regrading, Specimen, regrading
 from browseruse_bench.records.judgement import Judgement
 from browseruse_bench.records.run import Attempt
+from browseruse_bench.store.files import read_json, write_json
 from browseruse_bench.store.run_folder import RunFolder
 
 SAMPLES = 5
@@ -29,6 +33,10 @@ LIMIT = 0.01
 THRESHOLD = 0.05
 """Items with a higher rate are listed for rewording: so much is what a single flip comes to that
 is seen among few comparisons; less could not be told from it."""
+
+
+Parameters = Mapping[str, Mapping[str, Any]]
+_PARAMETERS: TypeAdapter[dict[str, dict[str, Any]]] = TypeAdapter(dict[str, dict[str, Any]])
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +58,25 @@ class Chosen:
 def journal_of(folder: RunFolder) -> Path:
     """Where the regrades of a run are."""
     return folder.path / "stability.jsonl"
+
+
+def judges_of(folder: RunFolder) -> Parameters:
+    """Who regraded a run: judge key -> the models and how they were asked.
+
+    Raises:
+        DataError: the file is damaged.
+    """
+    path = _judges_path(folder)
+    if not path.exists():
+        return {}
+    try:
+        return _PARAMETERS.validate_python(read_json(path))
+    except ValidationError as error:
+        raise DataError(f"{path}: {error}") from error
+
+
+def _judges_path(folder: RunFolder) -> Path:
+    return folder.path / "stability.json"
 
 
 def choose(
@@ -120,6 +147,7 @@ async def regrade_run(
     judges: Sequence[Judge],
     *,
     samples: int = SAMPLES,
+    parameters: Parameters | None = None,
     retry_ungraded: bool = False,
     concurrency: int = 2,
     on_judged: Callable[[Judgement], None] | None = None,
@@ -132,6 +160,7 @@ async def regrade_run(
         specimens: of `choose`.
         judges: one, or two that are compared.
         samples: at least 2; they are the samples 0, 1, ....
+        parameters: judge key -> the model and how it is asked, to be kept beside the journal.
         retry_ungraded: ask once more, under numbers that were never used, for each regrade that
             has no grade. Those without a grade stay in the journal and are counted.
         concurrency: gradings at a time.
@@ -151,6 +180,8 @@ async def regrade_run(
     async with regrading(
         journal_of(folder), concurrency=concurrency, on_judged=on_judged, now=now
     ) as journal:
+        if parameters:
+            write_json(_judges_path(folder), {**judges_of(folder), **parameters})
         return await journal.settle(
             Owed(
                 specimen=specimen,

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from browseruse_bench.eval.disagreements import judge_name
 from browseruse_bench.eval.regrading import Specimen
+from browseruse_bench.eval.stability import Parameters
 from browseruse_bench.measure.flips import (
     Claim,
     Flips,
@@ -62,6 +63,8 @@ class JudgeRow(Record):
 
     judge: str
     judge_key: str
+    parameters: dict[str, Any] | None
+    """Its models and how they are asked; None: not known here."""
     n_regrades: int
     n_graded: int
     ungraded: dict[str, int]
@@ -96,9 +99,17 @@ class World:
     """That code decides."""
     traces: Collection[str]
     success_at: float
+    parameters: Parameters
 
     @classmethod
-    def of(cls, specimens: Sequence[Specimen], by_code: bool, success_at: float) -> World:
+    def of(
+        cls,
+        specimens: Sequence[Specimen],
+        *,
+        by_code: bool,
+        success_at: float,
+        parameters: Parameters,
+    ) -> World:
         rubrics = {specimen.task.task_id: specimen.rubric for specimen in specimens}
 
         def chosen(coded: bool) -> dict[str, list[str]]:
@@ -113,6 +124,7 @@ class World:
             coded=chosen(True),
             traces=[specimen.trace_key for specimen in specimens],
             success_at=success_at,
+            parameters=parameters,
         )
 
     def regrades(self, judgements: Iterable[Judgement]) -> list[Regrade]:
@@ -149,11 +161,13 @@ def judge_row(
             if f.credit.share.rate is not None
         ]
     )
+    parameters = world.parameters.get(key)
     n_graded = Counter(j.trace_key for j in judgements if j.status == "graded")
     names = Counter(map(judge_name, judgements))
     return JudgeRow(
         judge=max(names, key=lambda name: (len(name), name)) if names else key[:12],
         judge_key=key,
+        parameters=None if parameters is None else dict(parameters),
         n_regrades=len(judgements),
         n_graded=n_graded.total(),
         ungraded=dict(sorted(Counter(str(j.reason) for j in judgements if j.reason).items())),

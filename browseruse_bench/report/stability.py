@@ -5,6 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.eval.disagreements import (
@@ -14,7 +17,7 @@ from browseruse_bench.eval.disagreements import (
     judge_name,
 )
 from browseruse_bench.eval.regrading import Specimen
-from browseruse_bench.eval.stability import LIMIT, THRESHOLD
+from browseruse_bench.eval.stability import LIMIT, THRESHOLD, Parameters
 from browseruse_bench.measure.flips import (
     Pooled,
     Regrade,
@@ -85,6 +88,7 @@ def stability(
     *,
     judge_keys: Sequence[str] = (),
     by_code: bool = True,
+    parameters: Parameters | None = None,
     success_at: float = 100,
     threshold: float = THRESHOLD,
     limit: float = LIMIT,
@@ -100,6 +104,7 @@ def stability(
         judgements: all regrades there are; those of other traces, rubrics and judges are left out.
         judge_keys: one or two; none: whichever there are.
         by_code: whether items with a check were decided by code.
+        parameters: judge key -> its models and how they are asked.
         success_at: points from which an attempt is a success.
         threshold: an item above it is listed for rewording.
         limit: what the pooled rate is claimed to be below.
@@ -116,8 +121,13 @@ def stability(
         j.reuse_key: j for j in judgements if (j.task_key, j.trace_key, j.rubric_key) in current
     }
     keys = list(judge_keys) or _keys(newest.values())
-    idle = {j.trace_key for j in newest.values() if j.details.get("mode") == "none"}
-    world = World.of([s for s in specimens if s.trace_key not in idle], by_code, success_at)
+    idle = {j.trace_key for j in newest.values() if _is_idle(j)}
+    world = World.of(
+        [s for s in specimens if s.trace_key not in idle],
+        by_code=by_code,
+        success_at=success_at,
+        parameters=parameters or {},
+    )
     given = [
         [j for j in newest.values() if j.judge_key == key and j.trace_key not in idle]
         for key in keys
@@ -145,6 +155,16 @@ def stability(
         disagreements=_disagreements([j for of_judge in given for j in of_judge], rows),
         notes=tuple(_notes(rows, world)),
     )
+
+
+_VOTES = TypeAdapter(list[dict[str, Any]])
+
+
+def _is_idle(judgement: Judgement) -> bool:
+    """Whether no model was asked, there being nothing to read; of a panel, none of it."""
+    votes = judgement.details.get("votes")
+    told = [judgement.details] if votes is None else _VOTES.validate_python(votes)
+    return all(each.get("mode") == "none" for each in told)
 
 
 def _keys(judgements: Iterable[Judgement]) -> list[str]:

@@ -10,6 +10,7 @@ from browseruse_bench.eval.disagreements import Disagreement, Side
 from browseruse_bench.measure.flips import Claim, Flips
 from browseruse_bench.measure.ratios import Share
 from browseruse_bench.measure.variance import Components
+from browseruse_bench.records.base import canonical_json
 from browseruse_bench.records.judgement import Citation
 from browseruse_bench.report.findings import place_of
 from browseruse_bench.report.regraded import JudgeRow
@@ -107,6 +108,8 @@ def _judge_facts(row: JudgeRow) -> Table:
         *_variance(row.variance),
         ("prior", _prior(row)),
         ("judge's cost", _cost(row)),
+        ("judge key", row.judge_key),
+        *([("asked", canonical_json(row.parameters))] if row.parameters else []),
     ]
     return Table(title=f"Judge {row.judge}", headers=("what", "value"), rows=tuple(rows))
 

@@ -101,6 +101,17 @@ def test_json_is_the_only_thing_on_standard_output(run, judge, tmp_path):
     assert row_["judge"].startswith("scripted:one")
     assert found["disagreements"][0]["credit"]["finding"]["claim"] == "The page was open."
     assert row_["claim"]["shown"] is False
+    assert row_["parameters"]["model"]["name"]
+    assert row_["parameters"]["protocol"].startswith("findings/")
+
+
+def test_a_panel_is_a_judge_too_and_its_models_are_recorded(run, judge, tmp_path):
+    panel = f"{judge('one')},{judge('two', 'salt')},{judge('three', 'more')}"
+    shown = stability(run, tmp_path, "--panel", panel, "--json")
+    assert shown.exit_code == 0, shown.output
+    (row_,) = json.loads(shown.stdout)["judges"]
+    assert len(row_["parameters"]["panel"]) == 3
+    assert row_["pooled"]["n_traces"] == 4
 
 
 def test_markdown_shows_pairs_side_by_side(run, judge, tmp_path):
