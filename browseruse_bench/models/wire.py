@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import ipaddress
 import json
 import re
 import weakref
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.models.base import Finish, Image, Message, Params
@@ -237,12 +239,16 @@ def _build(spec: ModelSpec, transport: Any) -> Model[Any]:
     import httpx2
     from pydantic_ai.models import create_async_httpx2_client
 
+    url = spec.base_url or URLS.get(spec.provider, "")
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=0)
+    if transport is None and _on_this_machine(url):
+        # With a transport of its own a client asks no proxy, which could not find the way here.
+        transport = httpx2.AsyncHTTPTransport(limits=limits)
     client = create_async_httpx2_client(
         timeout=httpx2.Timeout(spec.asking.timeout_s, connect=CONNECT_S),
-        limits=httpx2.Limits(max_connections=None, max_keepalive_connections=0),
+        limits=limits,
         transport=transport,
     )
-    url = spec.base_url or URLS.get(spec.provider, "")
     if spec.provider == "anthropic":
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
@@ -256,6 +262,14 @@ def _build(spec: ModelSpec, transport: Any) -> Model[Any]:
         google = GoogleProvider(api_key=spec.key, base_url=url, http_client=client)
         return GoogleModel(spec.name, provider=google)
     return _build_openai(spec, url, client)
+
+
+def _on_this_machine(url: str) -> bool:
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
 
 
 def _build_openai(spec: ModelSpec, url: str, client: Any) -> Model[Any]:

@@ -567,6 +567,16 @@ def test_no_variable_sends_requests_elsewhere(monkeypatch):
         assert _build(spec, None).base_url.rstrip("/") == url
 
 
+@pytest.mark.parametrize("provider", ["openai-compatible", "anthropic", "google"])
+def test_an_endpoint_on_this_machine_is_asked_without_a_proxy(provider, monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    with FakeEndpoint(["ok"]) as fake:
+        assert asked_of(fake, request(schema=None), provider=provider).raw == "ok"
+
+
 # Caches of providers
 
 
