@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
+import string
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextvars import ContextVar
 from dataclasses import dataclass, field
@@ -34,6 +34,8 @@ IMAGE_TOKENS_OF = {"gpt-4o-mini": 50_000}
 """Counts pictures some thirty times as its siblings do, at a thirtieth of their price."""
 _MESSAGE_TOKENS = 16
 """What a provider's own marks around a message take, at most."""
+_LIGHT = (string.ascii_letters + " ").encode()
+_LONG_RUN = 25
 _AGAIN_TOKENS = 512
 """What is said when a model is asked once more, beside its last reply."""
 
@@ -409,21 +411,25 @@ def most_usd(
     return cost(prompt + n_before * (reply + _AGAIN_TOKENS), reply)
 
 
-_WORD = re.compile(r" ?(?<![\w+/=-])[A-Za-z]{1,20}(?![\w+/=-])")
-
-
 def most_tokens(request: Request, *, image_tokens: int = IMAGE_TOKENS) -> int:
-    """More tokens than a prompt takes: half a token for each letter of a word and the space
-    before it, one for each other byte (no tokenizer makes more of it), a constant for a picture.
+    """More tokens than a prompt takes: half a token for each letter and space, one for each
+    other byte and for all of a run of `_LONG_RUN` characters without a space (an address, a
+    hash), a constant for a picture.
     """
     texts = [request.text]
     if request.schema_ is not None:
         texts.append(canonical_json(request.schema_))
-    n_bytes = sum(len(text.encode(errors="replace")) for text in texts)
-    n_in_words = sum(len(word) for text in texts for word in _WORD.findall(text))
+    written = "\n".join(texts).encode(errors="replace")
+    dense = b"".join(run for run in written.split() if len(run) >= _LONG_RUN)
+    n_light = _n_light(written) - _n_light(dense)
     return (
-        n_bytes
-        - n_in_words // 2
+        len(written)
+        - n_light // 2
         + len(request.images) * image_tokens
         + (len(request.messages) + 1) * _MESSAGE_TOKENS
     )
+
+
+def _n_light(written: bytes) -> int:
+    """How many letters and spaces there are."""
+    return len(written) - len(written.translate(None, _LIGHT))

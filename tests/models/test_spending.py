@@ -324,7 +324,8 @@ from browseruse_bench.models.spending_log import Spending
 from browseruse_bench.records.trace import Usage
 from pathlib import Path
 
-async def main(path, seed, limit):
+async def main(path, seed, limit, hangs_at):
+    n = 0
     chance = random.Random(seed)
     budget = Budget(limit, Spending(Path(path)))
     print("ready", flush=True)
@@ -334,19 +335,22 @@ async def main(path, seed, limit):
             id = await budget.begin(most, purpose="judge", model="m")
         except BudgetError:
             return
+        n += 1
         print(f"begun {most}", flush=True)
+        if n == hangs_at:
+            await asyncio.sleep(600)
         await asyncio.sleep(chance.uniform(0, 0.004))
         cost = most * chance.random()
         budget.spending.end(id, "answered", Usage(model="m", cost_usd=cost))
         print(f"ended {most} {cost}", flush=True)
 
-asyncio.run(main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3])))
+asyncio.run(main(sys.argv[1], int(sys.argv[2]), float(sys.argv[3]), int(sys.argv[4])))
 """
 
 
-def spender(path, seed, limit):
+def spender(path, seed, limit, hangs_at=0):
     return subprocess.Popen(
-        [sys.executable, "-c", SPENDER, str(path), str(seed), str(limit)],
+        [sys.executable, "-c", SPENDER, str(path), str(seed), str(limit), str(hangs_at)],
         stdout=subprocess.PIPE, text=True,
     )  # fmt: skip
 
@@ -354,10 +358,10 @@ def spender(path, seed, limit):
 def test_processes_together_keep_one_limit_although_some_are_killed(tmp_path):
     path = tmp_path / FILE
     limit = 4.0
-    processes = [spender(path, seed, limit) for seed in range(3)]
+    processes = [spender(path, seed, limit, hangs_at=3 * (seed == 0)) for seed in range(3)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
-    for _ in range(6):
+    for _ in range(5):  # begun, ended, begun, ended, begun
         processes[0].stdout.readline()
     processes[0].kill()
     told = [process.communicate(timeout=120)[0] for process in processes]
@@ -367,9 +371,9 @@ def test_processes_together_keep_one_limit_although_some_are_killed(tmp_path):
     spending = Spending(path)
     totals = spending.ever[JUDGE]
     assert paid <= totals.charged_usd + 1e-9 <= limit + 2e-9
-    # All but what the dead one may have had under way was put to use: 0.2 is the greatest call.
-    assert totals.charged_usd > limit - 0.4
-    assert totals.n_lost <= 1
+    # All was put to use but what the next call might not have fitted in: 0.2 is the greatest.
+    assert totals.charged_usd > limit - 0.2
+    assert totals.n_lost == 1
     assert spending.under_way() == (0, 0)
     assert not [p for p in (tmp_path / ".locks").iterdir() if "spending" in p.name]
 
@@ -460,10 +464,10 @@ def test_the_estimate_is_between_half_of_the_bytes_and_all_of_them(text, n_image
 
 @pytest.mark.parametrize(
     ("text", "tokens"),
-    # Of a vocabulary that takes digits in threes, and letters and digits apart.
-    [("hello world", 2), ("0123456789", 4), ("a1b2c3d4e5f6", 12)],
+    # Of a vocabulary that takes digits in threes, and a hash or an address byte by byte.
+    [("hello world", 2), ("0123456789", 4), ("/a1b2c3d4e5f6a7b8c9d0e1f2?q=1", 29), ("\u20ac", 3)],
 )
-def test_the_estimate_is_above_what_a_tokenizer_makes_of_it(text, tokens):
+def test_the_estimate_is_not_below_what_a_tokenizer_makes_of_it(text, tokens):
     assert most_tokens(asked(text)) - 32 >= tokens
 
 
