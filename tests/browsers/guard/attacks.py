@@ -160,7 +160,8 @@ async def loads_an_extension(field):
     }  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest))
     direct = "chrome.proxy.settings.set({value: {mode: 'direct'}, scope: 'regular'}"
-    (folder / "b.js").write_text(f"{direct}, () => fetch({json.dumps(field.url())}))")
+    fetch = f"fetch({json.dumps(field.url())})"
+    (folder / "b.js").write_text(f"{fetch}; {direct}, () => {fetch})")
     got = await field.cdp.send("Extensions.loadUnpacked", {"path": str(folder)})
     await asyncio.sleep(WAIT_S)
     return str(got)
