@@ -157,7 +157,13 @@ def ending_text(trace: Trace) -> str:
     }
     answer = trace.outcome.answer
     said = "and gave an answer" if answer is not None and answer.strip() else "without an answer"
-    return f"{endings[trace.outcome.status]}, after {trace.n_steps} steps, {said}."
+    told = f"{endings[trace.outcome.status]}, after {trace.n_steps} steps, {said}."
+    if trace.evidence_policy == "agent_reported":
+        told += (
+            " No harness was there: what the agent's own program tells that it saw stands in the "
+            "place of what a harness would have seen, and is cited as such."
+        )
+    return told
 
 
 def findings_text(findings: Sequence[Finding], fence: str) -> str:

@@ -138,9 +138,11 @@ def test_the_agents_word_is_marked_where_nothing_else_was_recorded(make_trace):
         make_trace.page(HOME, "Kettle $30", click="a", _by="agent"),
         evidence_policy="agent_reported",
     )
-    verdict, _ = judged([reply(finding("A1_price", "met", cite(1, "$30")))], folder, PRICE)
+    verdict, model = judged([reply(finding("A1_price", "met", cite(1, "$30")))], folder, PRICE)
     assert statuses(verdict) == {"A1_price": "met"}
     assert verdict.findings[0].reason.startswith("agent-reported evidence")
+    assert "page text (told by the agent)" in model.requests[0].text
+    assert "No harness was there" in model.requests[0].text
 
 
 # What the judge is shown
