@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, TypeVar
 
+from browseruse_bench.errors import DataError
 from browseruse_bench.eval.disagreements import judge_name
 from browseruse_bench.eval.regrading import Specimen
 from browseruse_bench.eval.stability import Parameters
@@ -128,10 +129,18 @@ class World:
         )
 
     def regrades(self, judgements: Iterable[Judgement]) -> list[Regrade]:
-        """What the judgements say."""
-        return [
-            Regrade.of(j, self.rubrics[j.task_id], success_at=self.success_at) for j in judgements
-        ]
+        """What the judgements say.
+
+        Raises:
+            DataError: findings that are not those of the rubric.
+        """
+        try:
+            return [
+                Regrade.of(j, self.rubrics[j.task_id], success_at=self.success_at)
+                for j in judgements
+            ]
+        except ValueError as error:
+            raise DataError(f"stability.jsonl: {error}") from error
 
 
 def judge_row(
@@ -147,7 +156,7 @@ def judge_row(
         limit: what the pooled rate is claimed to be below.
 
     Raises:
-        ValueError: findings that are not those of the rubric.
+        DataError: findings that are not those of the rubric.
     """
     regrades = world.regrades(judgements)
     traces = graded(regrades)

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from browseruse_bench.errors import ConfigError
+from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.eval.regrading import read_judgements
 from browseruse_bench.eval.stability import choose, journal_of, regrade_run
 from browseruse_bench.records.trace import Usage
@@ -211,6 +211,46 @@ def test_traces_in_which_nothing_was_done_are_not_compared(run, bench):
     assert found.n_idle == 2
     assert found.judges[0].pooled.n_traces == 4
     assert "2 traces in which the agent did nothing" in words(found)
+
+
+def test_a_regrade_of_other_items_than_the_rubrics_is_a_data_error(run, bench):
+    class Short(FlippingJudge):
+        async def judge(self, case):
+            verdict = await super().judge(case)
+            return type(verdict)(findings=verdict.findings[1:])
+
+    with pytest.raises(DataError, match="no finding for item 'I0'"):
+        report(run, bench, Short())
+
+
+def test_where_code_decides_everything_only_flags_are_compared(tmp_path):
+    rubrics = {"a": texts("a", "decided met", "decided met", check=(0, 1))}
+    bench = MadeBenchmark(tmp_path / "Made", [row("a")], rubrics=rubrics)
+    run = MadeRun.of(tmp_path / "e", bench.load())
+    run.settle(bench.load(), "a", "x")
+    found = report(run, bench)
+    (judge,) = found.judges
+    assert (judge.items, judge.pooled.n_pairs, judge.pooled.here.rate) == ((), 0, None)
+    assert (found.n_by_code, judge.flags[0].flips.n_pairs) == (2, 10)
+    assert "only integrity flags could flip" in words(found)
+    every = report(run, bench, by_code=False).judges[0]
+    assert every.pooled.n_pairs == 20
+
+
+def test_what_code_decides_and_flips_all_the_same_is_called_a_defect(tmp_path):
+    rubrics = {"a": texts("a", "met with 0.5", "decided met", check=(0,))}
+    bench = MadeBenchmark(tmp_path / "Made", [row("a")], rubrics=rubrics)
+    run = MadeRun.of(tmp_path / "e", bench.load())
+    run.settle(bench.load(), "a", "x")
+    assert "a defect of the harness" in words(report(run, bench, samples=10))
+
+
+def test_what_rests_on_the_agents_word_is_marked(tmp_path):
+    rubrics = {"a": texts("a", "decided met", "decided met")}
+    bench = MadeBenchmark(tmp_path / "Made", [row("a")], rubrics=rubrics)
+    run = MadeRun.of(tmp_path / "e", bench.load())
+    run.settle(bench.load(), "a", "x", evidence_policy="agent_reported")
+    assert "agent_reported" in words(report(run, bench))
 
 
 def test_markdown_shows_the_disagreement_in_two_columns_and_hostile_text_stays_text(run, bench):
