@@ -91,13 +91,14 @@ def test_the_judge_is_told_once_which_places_fail_and_may_correct_them(shop):
     }  # fmt: skip
 
 
-def test_a_met_that_no_place_carries_after_that_is_unsupported(shop):
+def test_a_met_that_no_place_carries_after_that_is_unsupported_bl044(shop):
     off = finding("A1_price", "met", cite(1, "Kettle $30"))
     verdict, model = judged([reply(off, FORM), reply(off, FORM)], shop, TWO)
     assert statuses(verdict) == {"A1_price": "unsupported", "A2_form": "met"}
     assert "step 2" in verdict.findings[0].citations[0].why_not
     assert not any(c.holds for c in verdict.findings[0].citations)
     assert len(model.requests) == 2
+    assert verdict.findings[0].claim.startswith("Said to be met, not shown")
 
 
 def test_without_any_citation_nothing_is_met(shop):
@@ -272,7 +273,7 @@ def test_a_check_that_cannot_be_carried_out_names_the_item_before_anything_is_as
 # Doing nothing
 
 
-def test_whoever_does_nothing_earns_nothing_and_costs_nothing(make_trace):
+def test_whoever_does_nothing_earns_nothing_and_costs_nothing_bl042(make_trace):
     page = make_trace.page
     folder = make_trace(final=page(HOME, "Kettle $30", _shot=b"1"))
     verdict, model = judged(Believer(), folder, TWO)

@@ -114,7 +114,7 @@ def test_what_code_finds_needs_no_majority(make_trace):
     assert [i.flag for i in ungraded.integrity] == ["canary"]
 
 
-def test_the_finding_that_is_kept_is_the_first_with_the_panels_status(shop):
+def test_the_finding_that_is_kept_is_the_first_with_the_panels_status_bl044(shop):
     other = finding("A1_price", "met", cite(1, "$30"), claim="Second.")
     verdict = judge(shop, reply(NOT), reply(other), reply(MET))
     assert verdict.findings[0].claim == "Second."
