@@ -327,7 +327,10 @@ async def _spawn(
     stack.push_async_callback(end, owned)
     if report is not None:
         stack.push_async_callback(_let_go, report, owned)
-        await report.settle(held.watch, "browser")
+        try:
+            await report.settle(held.watch, "browser")
+        except BrowserError as error:
+            raise BrowserError(f"{error}{_said(request.work / 'stderr.log')}") from error
     if held.network is not None and held.proxy is not None:
         await held.proxy.start(await held.network.listen(PROXY))
     return owned
@@ -371,9 +374,13 @@ async def _listening(owned: Owned, profile: Path, log: Path) -> str:
         await asyncio.sleep(0.01)
     else:
         why = f"did not listen within {_START_S:g} s"
+    raise BrowserError(f"Chromium {why} (see `bubench doctor`){_said(log)}")
+
+
+def _said(log: Path) -> str:
+    """What a browser that did not start wrote at last."""
     lines = log.read_text(errors="replace").strip().splitlines()[-6:]
-    said = "; it said:\n  " + "\n  ".join(lines) if lines else ""
-    raise BrowserError(f"Chromium {why} (see `bubench doctor`){said}")
+    return "; it said:\n  " + "\n  ".join(lines) if lines else ""
 
 
 async def _first_page(cdp: CDP) -> str:

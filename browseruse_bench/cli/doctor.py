@@ -42,7 +42,7 @@ def command(
     chromium = _chromium(browser_path)
     if install_chromium and not chromium.ok:
         chromium = _install(browser_path, chromium)
-    checks = [_python(), chromium, _sandbox(), _machine(), _demo()]
+    checks = [_python(), chromium, _sandbox(), _guard(), _machine(), _demo()]
     healthy = all(check.ok for check in checks if check.needed)
     if as_json:
         rows: list[dict[str, Any]] = [check._asdict() for check in checks]
@@ -123,6 +123,15 @@ def _sandbox() -> _Check:
     else:
         text = "on"
     return _Check("chromium's sandbox", True, text, needed=False)
+
+
+def _guard() -> _Check:
+    from browseruse_bench.browsers.guard.levels import choose
+
+    guard = choose("auto")
+    held = guard.level in ("layered", "confined")
+    text = f"level {guard.level}" + (f" ({guard.reason})" if guard.reason else "")
+    return _Check("guard", held, text, needed=False)
 
 
 def _machine() -> _Check:

@@ -161,9 +161,7 @@ class Report:
         results = [line.rpartition(" ") for line in (await reading).splitlines()]
         if not results:
             other = "flags" if self._network is None else "confined"
-            raise BrowserError(
-                f"the guard could not confine the {who} (see its stderr); use --guard {other}"
-            )
+            raise BrowserError(f"the guard could not confine the {who}; use --guard {other}")
         for name, _, result in results:
             watch.settle(f"{who}: {name}", reached=result != "blocked")
 
