@@ -9,7 +9,9 @@ import urllib.error
 import urllib.request
 
 import pytest
+from click.testing import CliRunner
 
+from browseruse_bench.cli.root import bubench
 from tests.models.gateway.pretend_provider import KEY, Served
 
 BODY = {"model": "small", "messages": [{"role": "user", "content": "Hi."}], "max_tokens": 20}
@@ -68,8 +70,7 @@ class Started:
 
 
 def run(*options):
-    command = [sys.executable, "-m", "browseruse_bench", "gateway", *options]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return CliRunner().invoke(bubench, ["gateway", *options])
 
 
 def test_it_forwards_until_ctrl_c_and_says_what_that_came_to(provider, tmp_path):
@@ -155,11 +156,11 @@ def test_what_cannot_be_served_is_refused_with_status_2_in_one_line(provider, tm
         (("--model", "small", "--port", "70000"), "70000"),
     ):
         done = run(*options)
-        assert done.returncode == 2, options
+        assert done.exit_code == 2, options
         assert said in done.stderr
         assert "Traceback" not in done.stderr
     with Started("--model", "small") as gateway:
         port = gateway.told["url"].rpartition(":")[2]
         done = run("--model", "small", "--port", port)
-        assert done.returncode == 2
+        assert done.exit_code == 2
         assert f"--port {port}: Address already in use" in done.stderr

@@ -16,7 +16,7 @@ from browseruse_bench.runs.metering import Metered, Metering
 from browseruse_bench.runs.plan import plan
 from tests.models.gateway.pretend_provider import KEY, Served, chat, stream, whole
 from tests.runs.test_budget import entry
-from tests.runs.test_execute import bubench, statuses, trace_of
+from tests.runs.test_execute import statuses, trace_of
 
 AGENT = "tests.runs.asking:Asking"
 EACH = (60 * 10 + 40 * 1 + 20 * 100) / 1e6
@@ -119,24 +119,25 @@ def test_an_attempt_ends_at_its_limit_before_it_is_passed(run, provider):
     assert len(provider.got) == 2 * round(journal(planned)["t1"].cost_usd / EACH)
 
 
-def test_an_attempt_that_the_runs_limit_ended_is_owed_again_and_goes_on_with_more(
-    benchmark, project, provider
-):
-    benchmark("ask 3", "ask 3", "ask 3")
-    command = f"--agent {AGENT} --model small --concurrency 1 --json"
-    done = bubench(f"{command} --budget-usd 0.022")
-    assert done.returncode == 5, done.stderr
-    result = json.loads(done.stdout)
-    assert result["statuses"] == {"finished": 1, "infrastructure": 1}
-    assert "--budget-usd 0.022 would be passed" in done.stderr
+def test_an_attempt_that_the_runs_limit_ended_is_owed_again_and_goes_on_with_more(run, provider):
+    tasks = ("ask 3", "ask 3", "ask 3")
+    planned, executed, _ = run(*tasks, budget_usd=0.022, concurrency=1)
+    assert executed.statuses == {"finished": 1, "infrastructure": 1}
+    assert executed.n_stopped == 1
+    assert "--budget-usd 0.022 would be passed" in executed.over_budget
     asked = len(provider.got)
-    assert asked * EACH <= 0.022
-    again = bubench(f"{command} --budget-usd 0.022")
-    assert again.returncode == 5
+    assert 3 < asked <= 0.022 / EACH
+    _, executed, _ = run(*tasks, budget_usd=0.022, concurrency=1)
+    assert executed.statuses == {"infrastructure": 1}
     assert len(provider.got) == asked
-    more = bubench(f"{command} --budget-usd 5")
-    assert more.returncode == 0, more.stderr
-    assert json.loads(more.stdout)["accounting"]["ungraded"] == {"not_judged": 3}
+    planned, executed, _ = run(*tasks, budget_usd=5.0)
+    assert executed.over_budget is None
+    assert statuses(planned) == {"t1": "finished", "t2": "finished", "t3": "finished"}
+    spending = Spending(planned.folder.calls_path / FILE)
+    assert Budget(5.0, planned.folder.entries(), spending).spent_usd == pytest.approx(
+        len(provider.got) * EACH
+    )
+    spending.close()
 
 
 def test_calls_of_a_command_that_was_killed_count_for_the_next(benchmark, request_of, provider):

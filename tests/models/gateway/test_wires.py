@@ -1,7 +1,7 @@
 """What is read of requests and answers, wire by wire."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from browseruse_bench.models.gateway.bodies import (
@@ -177,6 +177,7 @@ def test_an_endpoint_never_shows_its_token_and_gives_the_variables_of_each_libra
         assert endpoint.variables.keys() == names
 
 
+@settings(max_examples=40)
 @given(st.data())
 def test_events_are_the_same_however_the_stream_is_cut(data):
     ends = st.sampled_from([b"\n\n", b"\r\n\r\n"])
