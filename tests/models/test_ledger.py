@@ -371,26 +371,31 @@ def test_a_call_under_another_name_is_no_answer(tmp_path):
 
 
 FAILURES = {
-    "outage": OutageError("503"),
-    "truncated": TruncatedError("cut", raw='{"a":', usage=Usage(model="slow", cost_usd=0.1)),
-    "refusal": RefusalError("no", raw="I cannot"),
-    "too_long": TooLongError("400 too long"),
-    "malformed": MalformedError("no JSON", raw="not json", usage=Usage(model="slow", cost_usd=0.2)),
+    "outage": lambda: OutageError("503"),
+    "truncated": lambda: TruncatedError("cut", raw='{"a":', usage=paid(0.1)),
+    "refusal": lambda: RefusalError("no", raw="I cannot"),
+    "too_long": lambda: TooLongError("400 too long"),
+    "malformed": lambda: MalformedError("no JSON", raw="not json", usage=paid(0.2)),
 }
+
+
+def paid(usd):
+    return Usage(model="slow", cost_usd=usd)
 
 
 @pytest.mark.parametrize("status", FAILURES)
 async def test_a_failure_is_kept_under_its_own_name_and_never_answers(tmp_path, status):
-    inner = Slow(fails=FAILURES[status])
+    inner = Slow()
     model = kept(inner, tmp_path)
     for number in (1, 2):
-        with pytest.raises(type(FAILURES[status])) as caught:
+        inner.fails = failure = FAILURES[status]()
+        with pytest.raises(type(failure)) as caught:
             await ask(model, asked())
         assert caught.value.call.endswith(f"-{status}-{number}")
         call = Ledger(tmp_path).read(caught.value.call)
-        assert (call.status, call.raw) == (status, FAILURES[status].raw)
-        assert call.usage == FAILURES[status].usage
-        assert call.error == str(FAILURES[status])
+        assert (call.status, call.raw) == (status, failure.raw)
+        assert call.usage == failure.usage
+        assert call.error == str(failure)
     inner.fails = None
     assert not (await ask(model, asked())).from_ledger
     assert inner.n_asked == 3

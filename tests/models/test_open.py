@@ -11,7 +11,7 @@ from browseruse_bench.models.limits import limiter_for
 from browseruse_bench.models.open import limiter_of, open_model
 from browseruse_bench.models.replay import NotRecordedError
 from browseruse_bench.models.spec import model_spec
-from browseruse_bench.models.spending import Budget
+from browseruse_bench.models.spending import Budget, cost_of, most_usd
 from browseruse_bench.models.spending_log import What, spending_at
 from tests.models.fake_endpoint import Fail, FakeEndpoint, Say
 from tests.models.made import KEY, MET, SCHEMA
@@ -116,7 +116,11 @@ async def test_what_is_asked_again_is_held_before_it_is_sent(project):
     with FakeEndpoint(lambda _: Say("no verdict", usage=usage(50, 100))) as fake:
         folder = project(fake)
         spent_by_one = 150
-        for limit, n in ((400, 1), (1100, 2)):
+        price = cost_of(model_spec("judge", cwd=folder))
+        first, second = (
+            most_usd(asked(), price, max_tokens=100, n_before=number) for number in range(2)
+        )
+        for limit, n in ((int(first + second) - 1, 1), (int(first + second) + 1, 2)):
             fake.asked.clear()
             budget = Budget(limit, scope=str(limit))
             model = open_model("judge", calls=folder / "calls", budget=budget, cwd=folder)
