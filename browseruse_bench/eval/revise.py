@@ -160,7 +160,7 @@ async def revise(
         on_rubric: called with each revision, the first one included, before it is graded.
 
     Raises:
-        GraderError: the author failed.
+        GraderError: the author failed, or a grading is not of the rubric's items.
         Exception: what `grade` raises: a budget that is reached, calls that wait in a batch.
     """
     loop = _Loop(
@@ -316,10 +316,11 @@ class _Loop:
         judgements = await self.grade(rubric, numbers)
         self.n_judged += len(judgements)
         self.n_ungraded += sum(judgement.status == "ungraded" for judgement in judgements)
-        regrades = [
-            Regrade.of(judgement, rubric, success_at=self.terms.success_at)
-            for judgement in judgements
-        ]
+        with boundary(GraderError, f"regrades of task '{rubric.task_id}'"):
+            regrades = [
+                Regrade.of(judgement, rubric, success_at=self.terms.success_at)
+                for judgement in judgements
+            ]
         items = [item.id for item in rubric.items if item.id not in self.fixed]
         rates = item_flips(graded(regrades), {rubric.task_id: items})
         n_traces = len({judgement.trace_key for judgement in judgements})

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal, get_args
 
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.errors import ConfigError
+from browseruse_bench.eval.disagreements import judge_name
 from browseruse_bench.eval.evaluate import references
 from browseruse_bench.eval.labels import (
     MISSING,
@@ -21,7 +22,7 @@ from browseruse_bench.eval.labels import (
     undeclared,
 )
 from browseruse_bench.measure.agreement import Agreement, Coefficient, Labelled, agreement, alpha
-from browseruse_bench.measure.tally import Placed
+from browseruse_bench.measure.tally import Placed, is_mixed, judges
 from browseruse_bench.records.base import Record
 from browseruse_bench.records.judgement import Judgement, Status
 from browseruse_bench.records.run import Run
@@ -68,6 +69,8 @@ class AgreementReport(Record):
     schema_version: Literal[1] = 1
     what: str
     """Which run and which labels."""
+    judges: tuple[str, ...]
+    """Whose verdicts stand beside the labels; empty for a table of others."""
     topics: tuple[Topic, ...]
     notes: tuple[str, ...]
 
@@ -145,13 +148,28 @@ def run_agreement(
     refuse(problems)
     groups = {task.task_id: getattr(task, by) or "none" for task in benchmark.tasks} if by else {}
     identity = run.identity
-    ignored = ", ".join(labels.ignored)
+    beside = [placed[x.task_id, x.attempt] for x in labels.labels]
     return AgreementReport(
         what=f"run {run.run_id} of {identity.agent.name} on {identity.benchmark}, split "
         f"{identity.split}, and {len(labels.labels)} labels",
+        judges=tuple(
+            sorted({judge_name(p.judgement) for p in beside if p.judgement and p.where == "graded"})
+        ),
         topics=tuple(sheet.topic(groups) for sheet in topics),
-        notes=(f"columns that were not read: {ignored}",) if ignored else (),
+        notes=tuple(_notes(beside, labels)),
     )
+
+
+def _notes(beside: Sequence[Placed], labels: Labels) -> Iterator[str]:
+    if labels.ignored:
+        yield f"columns that were not read: {', '.join(labels.ignored)}"
+    if is_mixed(judges(beside)):
+        yield "the verdicts come from unlike judges; `bubench eval` mends it"
+    policies = {
+        str(p.judgement.details.get("evidence_policy", "harness")) for p in beside if p.judgement
+    }
+    for policy in sorted(policies - {"harness"}):
+        yield f"evidence: {policy}: verdicts rest on what the agent says that it saw"
 
 
 def _unknown(

@@ -88,6 +88,7 @@ def table_agreement(
     note = "each row is taken as independent; --cluster COLUMN names what hangs together"
     return AgreementReport(
         what=f"columns {truth} and {verdict} of {path.name}, {len(rows)} rows",
+        judges=(),
         topics=(topic,),
         notes=() if cluster else (note,),
     )

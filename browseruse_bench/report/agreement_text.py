@@ -17,7 +17,11 @@ from browseruse_bench.report.render import (
 
 def tables(found: AgreementReport) -> list[Table]:
     """The figures, and the tables of counts that they are made from."""
-    rows = [("what", found.what), *(("note", note) for note in found.notes)]
+    rows = [
+        ("what", found.what),
+        *(("judge", judge) for judge in found.judges),
+        *(("note", note) for note in found.notes),
+    ]
     made = [Table(title="", headers=("what", "value"), rows=tuple(rows))]
     for topic in found.topics:
         made += [_facts(topic), _figures(topic), _confusion(topic)]

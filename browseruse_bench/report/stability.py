@@ -114,7 +114,7 @@ def stability(
 
     Raises:
         ConfigError: there are no regrades, or of more than two judges and none is named.
-        ValueError: findings that are not those of the rubric.
+        DataError: findings that are not those of the rubric.
     """
     current = {(s.task.view.key, s.trace_key, s.rubric.key) for s in specimens}
     newest = {
@@ -153,7 +153,7 @@ def stability(
         judges=rows,
         between=_between(given[0], given[1], world, rows) if len(rows) == 2 else None,
         disagreements=_disagreements([j for of_judge in given for j in of_judge], rows),
-        notes=tuple(_notes(rows, world)),
+        notes=(*_notes(rows, world), *_policies(j for of_judge in given for j in of_judge)),
     )
 
 
@@ -241,6 +241,12 @@ def _disagreements(
         *(pair for task_id in sorted(by_task) for pair in about_integrity(by_task[task_id])),
         *(p for task_id, item in ordered for p in about_item(by_task.get(task_id, ()), item)),
     )
+
+
+def _policies(judgements: Iterable[Judgement]) -> Iterator[str]:
+    policies = {str(j.details.get("evidence_policy", "harness")) for j in judgements}
+    for policy in sorted(policies - {"harness"}):
+        yield f"evidence: {policy}: findings rest on what the agent says that it saw"
 
 
 def _notes(rows: Sequence[JudgeRow], world: World) -> Iterator[str]:

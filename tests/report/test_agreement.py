@@ -218,6 +218,17 @@ def test_also_by_category_and_a_task_without_one_is_in_a_group_of_its_own(run, b
     assert groups["none"].missing.verdict == 1
 
 
+def test_whose_verdicts_they_are_is_said_and_unlike_judges_too(run, bench):
+    found = compare(run, bench, label("a", "1"), label("b", "1"))
+    assert found.judges == ("double/1",)
+    assert found.notes == ()
+    asking = Asking(judge=FlippingJudge("other"))
+    asyncio.run(evaluate_run(run.folder, bench.load(), asking=asking, task_ids=["a"]))
+    mixed = compare(run, bench, label("a", "1"), label("b", "1"))
+    assert mixed.judges == ("double/1", "other/1")
+    assert "unlike judges" in mixed.notes[0]
+
+
 def test_attempts_and_items_are_two_topics(run, bench):
     found = compare(run, bench, label("a", "1"), label("a", "met", "I0"))
     assert [topic.about for topic in found.topics] == ["attempts", "items"]
