@@ -209,10 +209,11 @@ def _enclosed() -> tuple[str | None, bool]:
         why_not = _trial([*words, *_NOTHING], (theirs.fileno(),))
         if why_not is not None:
             return why_not, False
-        _, spaces, _, _ = socket.recv_fds(ours, 1, 2, socket.MSG_CMSG_CLOEXEC)
-    for descriptor in spaces:
+        _, descriptors, _, _ = socket.recv_fds(ours, 1, 3, socket.MSG_CMSG_CLOEXEC)
+    for descriptor in descriptors:
         os.close(descriptor)
-    return None, len(spaces) > 1
+    # The network and a socket of it, and the users before them.
+    return None, len(descriptors) > 2
 
 
 def _trial(words: Sequence[str], pass_fds: Sequence[int]) -> str | None:

@@ -15,9 +15,9 @@ door, and ends with what the program ended with. The first one inside, number 1 
 for all that the program leaves behind. Then there is the program. When one of them is killed,
 or the door's other end closes, nothing is left of them, nor of the namespaces.
 
-Through the door come the namespaces at once, unless they were joined, and after that, for each
-byte that is written to it, a new TCP socket (b"4" or b"6") of the network inside, which
-whoever gets it may bind or connect.
+Through the door come the namespaces at once, unless they were joined, with a new TCP socket of
+the network inside; and after that, for each byte that is written to it, another one (b"4" or
+b"6"). Whoever gets it may bind or connect it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,9 @@ def main(argv: list[str]) -> None:
     if rules.join:
         _join(rules.join)
     else:
-        door.sendmsg([b"+"], _rights(_make()))
+        made, first_socket = _make(), _tcp(_socket.AF_INET)
+        door.sendmsg([b"+"], _rights([*made, first_socket.fileno()]))
+        first_socket.close()
     told, tells = os.pipe()
     lives, holds = os.pipe()
     cwd = os.getcwd()  # noqa: PTH109
@@ -235,7 +237,7 @@ def _served(door: _socket.socket) -> bool:
             return False
         family = _socket.AF_INET6 if asked == b"6" else _socket.AF_INET
         try:
-            made = _socket.socket(family, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
+            made = _tcp(family)
         except OSError:
             door.send(b"-")
             return True
@@ -244,6 +246,10 @@ def _served(door: _socket.socket) -> bool:
     except OSError:
         return False
     return True
+
+
+def _tcp(family: int) -> _socket.socket:
+    return _socket.socket(family, _socket.SOCK_STREAM | _socket.SOCK_CLOEXEC)
 
 
 def _hung_up(descriptor: int, timeout_ms: int) -> bool:

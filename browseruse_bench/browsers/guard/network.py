@@ -63,9 +63,12 @@ class Door:
             raise BrowserError("the guard's namespaces are silent") from None
         finally:
             loop.remove_reader(self._ours)
-        said, descriptors, _, _ = socket.recv_fds(
-            self._ours, _MESSAGE_BYTES, _MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
-        )
+        try:
+            said, descriptors, _, _ = socket.recv_fds(
+                self._ours, _MESSAGE_BYTES, _MAX_DESCRIPTORS, socket.MSG_CMSG_CLOEXEC
+            )
+        except OSError:  # it ended, and did not hear what it was asked
+            said, descriptors = b"", []
         if not descriptors:
             what = "made no socket" if said else "are gone"
             raise BrowserError(f"the guard's namespaces {what}")
@@ -104,6 +107,7 @@ class Network:
         """It is made when the first process that gets `entrance` starts."""
         self._door: Door | None = None
         self._spaces: Sequence[int] = ()
+        self._first: socket.socket | None = None
 
     @property
     def spaces(self) -> tuple[int, ...]:
@@ -116,13 +120,17 @@ class Network:
         Raises:
             BrowserError: it could not.
         """
-        self._spaces = await door.receive()
+        *self._spaces, first = await door.receive()
+        self._first = socket.socket(fileno=first)
+        self._first.setblocking(False)
         self._door = door
 
     def close(self) -> None:
         """Let go of it; it is gone when its processes are."""
         if self._door is not None:
             self._door.close()
+        if self._first is not None:
+            self._first.close()
         for descriptor in self._spaces:
             os.close(descriptor)
         self._spaces = ()
@@ -163,7 +171,10 @@ class Network:
     async def _socket(self, host: str) -> socket.socket:
         if self._door is None:
             raise BrowserError("the guard's namespaces are not there yet")
-        return await self._door.new_socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+        if ":" in host:
+            return await self._door.new_socket(socket.AF_INET6)
+        first, self._first = self._first, None
+        return first or await self._door.new_socket(socket.AF_INET)
 
 
 class _Inwards(Server):

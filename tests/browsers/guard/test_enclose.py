@@ -64,7 +64,8 @@ class Enclosed:
                 start_new_session=True,
                 **popen,
             )
-        self.spaces = () if join else self.receive()
+        *self.spaces, first = (0,) if join else self.receive()
+        self.first = None if join else socket.socket(fileno=first)
 
     def receive(self):
         """The descriptors of the next message."""
@@ -103,6 +104,8 @@ class Enclosed:
         self.process.communicate()
         for space in self.spaces:
             os.close(space)
+        if self.first is not None:
+            self.first.close()
 
 
 def python_argv(script, python=sys.executable):
@@ -327,6 +330,10 @@ def test_the_door_hands_out_sockets_by_which_one_is_inside():
     argv = python_argv(waits)
     options = ("--tcp", 3128)
     with Enclosed(argv, *options, stdin=subprocess.PIPE) as enclosed, enclosed.socket() as listener:
+        enclosed.first.bind(("127.0.0.1", 3128))
+        with pytest.raises(OSError, match="in use"):
+            listener.bind(("127.0.0.1", 3128))
+        enclosed.first.close()
         listener.bind(("127.0.0.1", 3128))
         listener.listen()
         with pytest.raises(ConnectionRefusedError):
