@@ -21,7 +21,9 @@ import asyncio
 import contextlib
 import hashlib
 import logging
+import os
 import re
+import secrets
 from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -48,8 +50,9 @@ from browseruse_bench.models.base import (
     TruncatedError,
 )
 from browseruse_bench.models.locks import FileLock
-from browseruse_bench.models.spending_log import Spending, What
+from browseruse_bench.models.spending_log import Spending, SpendingLine, What
 from browseruse_bench.records.base import Record, content_key
+from browseruse_bench.records.run import Tokens
 from browseruse_bench.records.trace import Usage
 from browseruse_bench.store.files import read_json, write_atomic, write_json
 from browseruse_bench.store.redact import Redactor
@@ -241,6 +244,11 @@ class Ledger:
             except ValueError as error:
                 self._say(f"{path}: damaged ({error}): counts as never asked")
 
+    def every(self) -> Iterator[Call]:
+        """All calls, also those that gave nothing to use."""
+        yield from self.calls()
+        yield from self.calls(failed=True)
+
     def files(self) -> Iterator[Path]:
         """The file of each call, in order."""
         for number in range(256):
@@ -331,6 +339,40 @@ def _parsed(content: bytes) -> Call:
         return Call.model_validate_json(inner)
     except ValidationError as error:
         raise ValueError(f"not a call: {error.errors()[0]['msg']}") from error
+
+
+def restore_spending(path: Path, *ledgers: Ledger) -> None:
+    """Where `spending.jsonl` is missing beside calls, it is there again with what they cost, so
+    that no limit forgets them. What was cut off is in no call, and stays forgotten.
+    """
+    if path.exists() or not any(True for ledger in ledgers for _ in ledger.files()):
+        return
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        with temporary.open("w", encoding="utf-8") as file:
+            for call in (c for ledger in ledgers for c in ledger.every()):
+                if call.usage is not None:
+                    file.write(_paid_line(call, call.usage).as_line() + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(FileExistsError):
+            path.hardlink_to(temporary)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _paid_line(call: Call, usage: Usage) -> SpendingLine:
+    return SpendingLine(
+        id=f"kept-{secrets.token_hex(8)}",
+        at=call.at,
+        purpose=call.purpose,
+        scope=call.scope,
+        model=call.model,
+        outcome="answered" if call.status == "answered" else "failed",
+        cost_usd=usage.cost_usd,
+        tokens=Tokens.of([usage]),
+        price_source=usage.price_source,
+    )
 
 
 @dataclass

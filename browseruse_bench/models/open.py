@@ -18,12 +18,12 @@ from browseruse_bench.models.batch.collector import BatchCollector
 from browseruse_bench.models.batch.folder import BatchFolder, BatchInfo
 from browseruse_bench.models.batch.form import form_of
 from browseruse_bench.models.config import CONFIG
-from browseruse_bench.models.ledger import Ledger, LedgerModel
+from browseruse_bench.models.ledger import Ledger, LedgerModel, restore_spending
 from browseruse_bench.models.limits import Limiter, Limits, limiter_for
 from browseruse_bench.models.replay import PREFIX, ReplayModel, recorded_model
 from browseruse_bench.models.spec import ModelSpec, model_spec
 from browseruse_bench.models.spending import Budget, BudgetModel, HoldingLimiter, cost_of
-from browseruse_bench.models.spending_log import spending_at
+from browseruse_bench.models.spending_log import FILE, spending_at
 
 
 def open_model(
@@ -58,10 +58,11 @@ def open_model(
         ConfigError: the form is wrong, a key is missing, a replay has nothing to replay.
     """
     budget = budget or Budget(None)
-    if calls is not None:
-        budget.bind(spending_at(calls))
     ledger = None if calls is None else Ledger(calls, keep_requests=keep_requests)
     restricted = _restricted(restricted_calls, keep_requests=keep_requests)
+    if calls is not None and ledger is not None:
+        restore_spending(calls / FILE, *([ledger] if restricted is None else [ledger, restricted]))
+        budget.bind(spending_at(calls))
     scope = budget.scope or ""
     if text.startswith(PREFIX):
         if ledger is None:

@@ -514,7 +514,7 @@ async def test_partial_answers_are_taken_and_the_rest_is_owed_and_taken_later(se
     assert rest.cost_usd == pytest.approx(total)
 
 
-@settings(max_examples=6)
+@settings(max_examples=4)
 @given(st.data())
 def test_any_order_in_any_files_gives_the_same_ledger(data):
     def said(body):

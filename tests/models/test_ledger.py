@@ -291,7 +291,7 @@ def test_killed_at_any_moment_nothing_that_was_told_is_lost_and_the_rest_is_aske
     chance = random.Random(4)
     told = set()
     n_kills = 0
-    for _ in range(5):
+    for _ in range(4):
         process = asker(tmp_path, 0.01, 40)
         assert process.stdout.readline() == "ready\n"
         time.sleep(chance.uniform(0, 0.06))
@@ -329,7 +329,7 @@ def only_file(path):
     return file
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_damaged_file_is_noticed_said_and_asked_again(data):
     with tempfile.TemporaryDirectory() as folder:

@@ -5,14 +5,14 @@ import json
 import pytest
 
 from browseruse_bench.errors import BudgetError, ConfigError
-from browseruse_bench.models.base import Message, Params, PendingError, Request
+from browseruse_bench.models.base import MalformedError, Message, Params, PendingError, Request
 from browseruse_bench.models.ledger import Ledger
 from browseruse_bench.models.limits import limiter_for
 from browseruse_bench.models.open import limiter_of, open_model
 from browseruse_bench.models.replay import NotRecordedError
 from browseruse_bench.models.spec import model_spec
 from browseruse_bench.models.spending import Budget, cost_of, most_usd
-from browseruse_bench.models.spending_log import What, spending_at
+from browseruse_bench.models.spending_log import FILE, What, spending_at
 from tests.models.fake_endpoint import Fail, FakeEndpoint, Say
 from tests.models.made import KEY, MET, SCHEMA
 
@@ -109,6 +109,26 @@ async def test_several_models_share_a_budget_and_a_later_command_goes_on_from_it
             open_model("judge", calls=folder / "calls", budget=other, cwd=folder), asked("a third")
         )
         assert other.spent.known_usd == 20
+
+
+async def test_a_budget_goes_on_from_the_calls_where_its_file_is_gone(project):
+    answers = iter([Say(json.dumps(MET), usage=usage(10, 10)), *[Say("no", usage=usage(1, 9))] * 3])
+    with FakeEndpoint(lambda _: next(answers)) as fake:
+        folder = project(fake)
+        model = open_model("judge", calls=folder / "calls", budget=Budget(None, scope="run-1"),
+                           cwd=folder)  # fmt: skip
+        await ask(model)
+        with pytest.raises(MalformedError):
+            await ask(model, asked(sample=1))
+        del model
+        before = (folder / "calls" / FILE).read_text()
+        (folder / "calls" / FILE).unlink()
+        budget = Budget(50, scope="run-1")
+        open_model("judge", calls=folder / "calls", budget=budget, cwd=folder)
+        assert (budget.spent.known_usd, budget.spent.n_calls, budget.spent.n_failed) == (50, 2, 1)
+        assert budget.reached
+        assert (folder / "calls" / FILE).read_text() != before
+    assert [p.name for p in (folder / "calls").iterdir() if p.suffix == ".tmp"] == []
 
 
 async def test_what_is_asked_again_is_held_before_it_is_sent(project):

@@ -124,7 +124,7 @@ LINES = st.lists(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(LINES, st.data())
 def test_a_file_cut_at_any_byte_is_the_sum_of_its_whole_lines_and_goes_on(calls, data):
     with tempfile.TemporaryDirectory() as folder:
@@ -165,7 +165,7 @@ def test_a_key_is_not_written(tmp_path, monkeypatch):
 # --- a limit ------------------------------------------------------------------------------------
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(
     st.lists(
         st.tuples(
