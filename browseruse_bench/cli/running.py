@@ -230,7 +230,7 @@ class _Teller:
         reason = clean(f" ({entry.reason})") if entry.reason else ""
         click.echo(
             f"[{self.n_done}/{self._n_owed}] {what}{reason}: {entry.n_steps} steps, "
-            f"{entry.wall_s:.1f} s; {rate * 60:.1f}/min, {left_s:.0f} s left",
+            f"{entry.wall_s or 0:.1f} s; {rate * 60:.1f}/min, {left_s:.0f} s left",
             err=True,
         )
 

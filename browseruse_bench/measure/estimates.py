@@ -117,12 +117,13 @@ def effort(placed: Sequence[Placed]) -> Effort:
     known = [each for each in tokens if each is not None]
     judged = [p.judgement for p in placed if p.judgement is not None and p.reason != "not_judged"]
     costs = [entry.cost_usd for entry in entries]
+    seconds = [entry.wall_s for entry in entries]
     asked = [each for each in judged if each.usage]
     judge_usd = _total([usage.cost_usd for each in asked for usage in each.usage])
     return Effort(
         n_attempts=len(entries),
         steps=_mean([float(entry.n_steps) for entry in entries]),
-        seconds=_mean([entry.wall_s for entry in entries]),
+        seconds=_mean([s for s in seconds if s is not None]) if None not in seconds else None,
         cost_usd=_mean([cost for cost in costs if cost is not None]) if None not in costs else None,
         tokens=_sum(known) if entries and len(known) == len(tokens) else None,
         judge_cost_usd=judge_usd,

@@ -8,7 +8,15 @@ from typing import Any, Literal, Self
 from pydantic import Field, model_validator
 
 from browseruse_bench.records.base import Record, content_key
-from browseruse_bench.records.trace import AgentId, Guard, GuardLevel, Limits, OutcomeStatus, Usage
+from browseruse_bench.records.trace import (
+    AgentId,
+    EvidencePolicy,
+    Guard,
+    GuardLevel,
+    Limits,
+    OutcomeStatus,
+    Usage,
+)
 
 Mode = Literal["all", "first_n", "sample_n", "ids"]
 NotRunReason = Literal["login", "stopped", "budget", "pending"]
@@ -73,7 +81,10 @@ class Run(Record):
     guard: Guard
     versions: dict[str, str] = {}
     commit: str | None = None
-    machine: Machine
+    evidence_policy: EvidencePolicy = "harness"
+    """Of all its traces: those of an imported run are `agent_reported`."""
+    machine: Machine | None = None
+    """None: not known (imported)."""
     settings: dict[str, Any] = {}
     """What does not make the run another one: concurrency, storage state given or not."""
     selections: tuple[Selection, ...] = Field(min_length=1)
@@ -123,7 +134,8 @@ class AttemptEntry(Record):
     status: OutcomeStatus
     reason: str = ""
     n_steps: int = Field(ge=0)
-    wall_s: float = Field(ge=0)
+    wall_s: float | None = Field(default=None, ge=0)
+    """None: not known (imported)."""
     cost_usd: float | None = None
     """None: unknown."""
     tokens: Tokens | None = None

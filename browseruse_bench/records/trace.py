@@ -20,6 +20,8 @@ OutcomeStatus = Literal[
     "agent_error",
     "infrastructure",
 ]
+EvidencePolicy = Literal["harness", "agent_reported"]
+"""Who tells what was seen: our harness, or the agent itself, whose word is all there is."""
 GuardLevel = Literal["none", "fence", "flags", "confined", "layered", "observed"]
 
 
@@ -211,11 +213,12 @@ class Trace(Record):
     stand_in: bool = False
     """Whether a site of this run stood in for a public host."""
     guard: Guard
-    evidence_policy: Literal["harness", "agent_reported"] = "harness"
-    started_at: str
-    """Wall clock, ISO 8601 in UTC."""
-    wall_s: float = Field(ge=0)
-    """Monotonic seconds that the agent had its browser; starting sites is not in them."""
+    evidence_policy: EvidencePolicy = "harness"
+    started_at: str | None
+    """Wall clock, ISO 8601 in UTC; None: not told (imported)."""
+    wall_s: float | None = Field(ge=0)
+    """Monotonic seconds that the agent had its browser; starting sites is not in them. None: not
+    told (imported)."""
     n_steps: int = Field(ge=0)
     outcome: Outcome
     usage: tuple[Usage, ...] = ()

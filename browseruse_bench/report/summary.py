@@ -20,7 +20,14 @@ from browseruse_bench.measure.tally import (
     place,
 )
 from browseruse_bench.records.base import Record, content_key
-from browseruse_bench.records.run import Attempt, NotRunReason, Run, RunIdentity, Selection
+from browseruse_bench.records.run import (
+    Attempt,
+    AttemptEntry,
+    NotRunReason,
+    Run,
+    RunIdentity,
+    Selection,
+)
 from browseruse_bench.records.task import Task
 from browseruse_bench.records.trace import Guard
 from browseruse_bench.report.beside import effort_facts, estimate_facts, repeats_table
@@ -126,7 +133,8 @@ class Summary(Record):
     """Flag -> graded attempts that carry it."""
     evidence: Evidence
     n_steps: int
-    wall_s: float
+    wall_s: float | None
+    """None: that of at least one attempt is not known."""
     """Sum over the attempts."""
     cost: Cost
     by_difficulty: dict[str, Figures]
@@ -227,7 +235,7 @@ def summary_of(
         started_at=run.started_at,
         guard=run.guard,
         stand_in=bool(run.stand_in_hosts),
-        evidence_policies=_policies(placed),
+        evidence_policies=_policies(run, placed),
         benchmark_sha256=run.benchmark_sha256,
         versions=run.versions,
         commit=run.commit,
@@ -247,7 +255,7 @@ def summary_of(
         integrity=_integrity(placed),
         evidence=_evidence(placed),
         n_steps=sum(e.n_steps for e in settled),
-        wall_s=round(sum(e.wall_s for e in settled), 3),
+        wall_s=_seconds(settled),
         cost=_cost([e.cost_usd for e in settled]),
         by_difficulty=_by(placed, lambda p: _field(tasks, p, "difficulty")),
         by_category=_by(placed, lambda p: _field(tasks, p, "category")),
@@ -280,13 +288,18 @@ def _n_total(benchmark: Benchmark | None) -> int | None:
     return sum(task.task_id not in excluded for task in benchmark.tasks)
 
 
-def _policies(placed: Iterable[Placed]) -> tuple[str, ...]:
+def _seconds(settled: Sequence[AttemptEntry]) -> float | None:
+    known = [entry.wall_s for entry in settled if entry.wall_s is not None]
+    return round(sum(known), 3) if len(known) == len(settled) else None
+
+
+def _policies(run: Run, placed: Iterable[Placed]) -> tuple[str, ...]:
     found = {
         str(p.judgement.details.get("evidence_policy", "harness"))
         for p in placed
         if p.judgement is not None
     }
-    return tuple(sorted(found)) or ("harness",)
+    return tuple(sorted(found)) or (run.evidence_policy,)
 
 
 def _protocols(placed: Iterable[Placed]) -> tuple[str, ...]:

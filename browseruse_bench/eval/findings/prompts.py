@@ -62,7 +62,7 @@ def case_text(
         f"Start address: {view.start_url}" if view.start_url else "",
         f"Website: {view.website}" if view.website else "",
         f"Files given: {', '.join(a.name for a in view.attachments)}" if view.attachments else "",
-        f"The attempt began at {trace.started_at}.",
+        f"The attempt began at {trace.started_at}." if trace.started_at else "",
     ]
     return fill(
         "case",
