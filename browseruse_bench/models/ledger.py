@@ -412,7 +412,7 @@ class LedgerModel:
         self._scope = scope
         self._now = now or _utc_now
         self._key = inner.id.key
-        self._flights: dict[tuple[int, bool, str], _Flight] = {}
+        self._flights: dict[tuple[bool, str], _Flight] = {}
 
     @property
     def id(self) -> ModelId:
@@ -437,16 +437,22 @@ class LedgerModel:
         call = ledger.find(key)
         if call is not None:
             return self._reused(call.reply, purpose)
-        place = (id(asyncio.get_running_loop()), restricted, key)
+        place = (restricted, key)
         flight = self._flights.get(place)
-        if flight is not None:
+        # One of another event loop cannot be waited for; the lock of the key can.
+        if flight is not None and flight.task.get_loop() is asyncio.get_running_loop():
             return self._reused(await _result(flight), purpose)
         task = asyncio.create_task(
             self._ask_alone(ledger, key, request, purpose=purpose, restricted=restricted)
         )
         flight = self._flights[place] = _Flight(task)
-        task.add_done_callback(lambda _: self._flights.pop(place, None))
+        task.add_done_callback(lambda done: self._landed(place, done))
         return await _result(flight)
+
+    def _landed(self, place: tuple[bool, str], task: asyncio.Task[Reply]) -> None:
+        flight = self._flights.get(place)
+        if flight is not None and flight.task is task:
+            del self._flights[place]
 
     def _ledger(self, restricted: bool) -> Ledger:
         if not restricted:

@@ -169,14 +169,20 @@ class Budget:
         """The id of the call, begun; None: it does not fit beside what is under way."""
         assert self.limit_usd is not None
         with self.spending.deciding(self.scope) as (spent, held):
-            if refusal := self._refusal(spent, most_usd):
+            # Nobody waits for a batch: it may take a day.
+            lasting = self._known(
+                self.spending.lasting_usd(self.scope), "a batch that is under way"
+            )
+            if refusal := self._refusal(spent, most_usd, lasting):
                 raise BudgetError(refusal)
             if held is None or spent.charged_usd + held + most_usd > self.limit_usd:
                 return None
             return self.spending.begin(what, most_usd)
 
-    def _refusal(self, spent: Totals, most_usd: float) -> str | None:
-        """Why something that can cost so much does not fit beside what is spent."""
+    def _refusal(self, spent: Totals, most_usd: float, lasting_usd: float = 0.0) -> str | None:
+        """Why something that can cost so much does not fit beside what is spent, and beside what
+        is under way and cannot be waited for.
+        """
         if self.limit_usd is None:
             return None
         limit = f"{self.name} {self.limit_usd:g}"
@@ -186,9 +192,11 @@ class Budget:
         spent_text = f"{spent.charged_usd:.4f} USD spent" + (
             f" (up to {lost:.4f} of it on {spent.n_unpriced} calls of unknown end)" if lost else ""
         )
+        if lasting_usd:
+            spent_text += f", {lasting_usd:.4f} held for batches under way"
         if spent.charged_usd >= self.limit_usd:
             return f"{limit} is reached: {spent_text}"
-        if spent.charged_usd + most_usd > self.limit_usd:
+        if spent.charged_usd + lasting_usd + most_usd > self.limit_usd:
             return f"{limit} would be passed: {spent_text}, the next can cost {most_usd:.4f}"
         return None
 

@@ -273,6 +273,11 @@ class Spending:
         with self._alone():
             return _bound(self._book.held(scope))
 
+    def lasting_usd(self, scope: str | None = None) -> float | None:
+        """The most that what is held beyond its process can cost; None: not known."""
+        with self._alone():
+            return _bound([line for line in self._book.held(scope) if line.durable])[1]
+
     @contextmanager
     def deciding(self, scope: str | None) -> Generator[tuple[Totals, float | None]]:
         """Alone with the file: what is spent in a scope (None: all), and the most that what is

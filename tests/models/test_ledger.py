@@ -9,6 +9,7 @@ import stat
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from pathlib import Path
 
@@ -228,6 +229,25 @@ async def test_two_ledgers_of_one_folder_ask_once(tmp_path):
     replies = await asyncio.gather(*(ask(model, asked()) for model in models))
     assert inner.n_asked == 1
     assert sum(reply.from_ledger for reply in replies) == 2
+
+
+def test_several_event_loops_and_threads_ask_once(tmp_path):
+    inner = Slow(seconds=0.05)
+    model = kept(inner, tmp_path)
+    replies = []
+
+    def run():
+        replies.append(asyncio.run(ask(model, asked())))
+
+    threads = [threading.Thread(target=run) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    run()
+    assert inner.n_asked == 1
+    assert [reply.from_ledger for reply in replies].count(False) == 1
+    assert len(replies) == 4
 
 
 ASKER = """

@@ -300,9 +300,18 @@ def test_what_is_held_beyond_a_process_counts_until_it_is_ended(tmp_path):
     later = Budget(1.0, Spending(tmp_path / FILE))
     with pytest.raises(BudgetError, match="would be passed"):
         later.hold(0.3, purpose="judge", model="m", id="batch-part-2")
+    # A call does not wait for a batch, which may take a day.
+    with pytest.raises(BudgetError, match=r"0\.8000 held for batches under way, the next can cost"):
+        asyncio.run(later.begin(0.3, purpose="judge", model="m"))
+    asyncio.run(later.begin(0.1, purpose="judge", model="m"))
+    later.spending.end(later.spending.begin(JUDGE, None, id="batch-unknown"), "released")
+    unknown = later.spending.begin(JUDGE, None, id="batch-unknown")
+    with pytest.raises(ConfigError, match="what a batch that is under way can cost is not known"):
+        asyncio.run(later.begin(0.01, purpose="judge", model="m"))
+    later.spending.end(unknown, "released")
     later.spending.end("batch-part-1", "answered", use(0.2))
     later.hold(0.3, purpose="judge", model="m", id="batch-part-2")
-    assert later.spending.under_way() == (1, 0.3)
+    assert later.spending.under_way() == (2, 0.4)
 
 
 def test_one_budget_is_kept_for_one_folder(tmp_path):
