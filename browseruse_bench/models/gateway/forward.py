@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -82,7 +82,11 @@ class Way(Protocol):
     """What carries a call out."""
 
     async def forward(
-        self, call: Call, headers: Mapping[str, str], client: Client, settle: Callable[[], None]
+        self,
+        call: Call,
+        headers: Mapping[str, str],
+        client: Client,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
         """Get an answer and pass it on; `call` tells how that ended. It is settled before the
         last of it is passed on.
@@ -131,7 +135,11 @@ class Upstream:
     cleaner: Cleaner
 
     async def forward(
-        self, call: Call, headers: Mapping[str, str], client: Client, settle: Callable[[], None]
+        self,
+        call: Call,
+        headers: Mapping[str, str],
+        client: Client,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
         """Ask the provider and pass on what it says; see `Way.forward`."""
         rests_s = self.limiter.paused_s
@@ -193,7 +201,11 @@ class Upstream:
             await response.aclose()
 
     async def _pass_on(
-        self, call: Call, response: httpx.Response, client: Client, settle: Callable[[], None]
+        self,
+        call: Call,
+        response: httpx.Response,
+        client: Client,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
         call.status = response.status_code
         if 300 <= response.status_code < 400:
@@ -216,7 +228,7 @@ class Upstream:
             self._note_refusal(call, response)
         else:
             call.answered()
-        settle()
+        await settle()
         headers = [*self._to_client(response.headers), ("content-length", str(len(content)))]
         await client.start(response.status_code, headers)
         await client.piece(content)
@@ -246,7 +258,11 @@ class Upstream:
         return bytes(call.reply)
 
     async def _pass_on_stream(
-        self, call: Call, response: httpx.Response, client: Client, settle: Callable[[], None]
+        self,
+        call: Call,
+        response: httpx.Response,
+        client: Client,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
         call.streamed = True
         await client.start(response.status_code, self._to_client(response.headers))
@@ -255,14 +271,14 @@ class Upstream:
             whole = list(events.feed(chunk))
             passed = b"".join(self._event(call, event) for event in whole)
             if call.end != "pending":
-                settle()
+                await settle()
             if passed:
                 await client.piece(passed)
             if len(events.rest) > MAX_EVENT_BYTES:
                 raise _TooLong(f"an event of more than {MAX_EVENT_BYTES} bytes")
         rest = self._event(call, events.rest)
         call.answered()
-        settle()
+        await settle()
         if rest:
             await client.piece(rest)
 

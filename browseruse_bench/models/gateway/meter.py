@@ -7,6 +7,7 @@ the most that it can have been.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -146,14 +147,23 @@ class Meter:
         for budget, by in self._budgets:
             await self._hold(call, budget, by)
 
-    def end(self, call: Call) -> None:
-        """Count the call, keep it, and let go of what was held for it.
+    async def end(self, call: Call) -> None:
+        """Count the call, keep it, and let go of what was held for it. When this returns it is
+        on disk.
 
         Raises:
             StoreError: it could not be written; `fault` says so, too.
         """
+        usage, outcome = self._used(call)
+        kept = None if self._ledger is None or call.replayed else self._kept(call, usage)
+        held = tuple(call.held)
+        call.held.clear()
         try:
-            self._end(call)
+            # A disk takes its time, in which the loop has others to serve.
+            await asyncio.gather(
+                asyncio.to_thread(_let_go, held, usage, outcome),
+                asyncio.to_thread(self._keep, kept),
+            )
         except OSError as error:
             self.fault = StoreError(f"{error.filename or 'calls'}: {error.strerror or error}")
             raise self.fault from error
@@ -161,13 +171,19 @@ class Meter:
             self.fault = error
             raise
         finally:
+            self._count(call, usage, outcome)
             self._changed(self)
 
-    def _end(self, call: Call) -> None:
-        usage, outcome = self._used(call)
-        for budget, id in call.held:
-            budget.spending.end(id, outcome, usage)
-        call.held.clear()
+    def _keep(self, kept: Kept | None) -> None:
+        if kept is None or self._ledger is None:
+            return
+        self._ledger.note_model(self.spec.id)
+        if kept.status == "answered":
+            self._ledger.put(kept)
+        else:
+            self._ledger.put_failed(kept)
+
+    def _count(self, call: Call, usage: Usage | None, outcome: Outcome) -> None:
         if call.replayed:
             self.n_replayed += 1
             return
@@ -177,7 +193,6 @@ class Meter:
         if call.capped_by is not None and call.truncated:
             self._spend(f"{call.capped_by} cut an answer off", "attempt")
         self._note(call)
-        self._keep(call, usage)
 
     def _note(self, call: Call) -> None:
         """Whether the provider can be asked, as far as this call shows."""
@@ -248,14 +263,12 @@ class Meter:
         elif usage is not None:
             self._known = usage if self._known is None else _sum(self._known, usage)
 
-    def _keep(self, call: Call, usage: Usage | None) -> None:
-        """Write the call down, also one that the gateway itself denied."""
-        if self._ledger is None:
-            return
+    def _kept(self, call: Call, usage: Usage | None) -> Kept:
+        """The call as it is written down, also one that the gateway itself denied."""
         body, media = as_kept(call.body)
         number = self._n_alike[call.id]
         self._n_alike[call.id] += 1
-        kept = Kept(
+        return Kept(
             id=content_key([self.spec.id.key, call.id, self.scope, number]),
             status=_status(call),
             model=self.spec.label,
@@ -278,11 +291,11 @@ class Meter:
             asked_at=call.asked_at,
             at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
-        self._ledger.note_model(self.spec.id)
-        if kept.status == "answered":
-            self._ledger.put(kept)
-        else:
-            self._ledger.put_failed(kept)
+
+
+def _let_go(held: Sequence[tuple[Budget, str]], usage: Usage | None, outcome: Outcome) -> None:
+    for budget, id in held:
+        budget.spending.end(id, outcome, usage)
 
 
 def _most(spec: ModelSpec, content: bytes, prompt: int, reply: int) -> float | None:

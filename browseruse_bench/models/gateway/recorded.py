@@ -7,7 +7,7 @@ two samples of an agent must be two.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.models.base import ModelId
@@ -44,7 +44,11 @@ class Recorded:
             )
 
     async def forward(
-        self, call: Call, headers: Mapping[str, str], client: Client, settle: Callable[[], None]
+        self,
+        call: Call,
+        headers: Mapping[str, str],
+        client: Client,
+        settle: Callable[[], Awaitable[None]],
     ) -> None:
         """Pass on the next answer to an equal request.
 
@@ -60,7 +64,7 @@ class Recorded:
             )
         content = self._left[call.id].popleft().raw.encode()
         call.end, call.replayed, call.streamed = "answered", True, call.asked.stream
-        settle()
+        await settle()
         if call.strip_usage:
             content = b"".join(e for e in Events().feed(content) if not only_usage(data_of(e)))
         kind = "text/event-stream" if call.asked.stream else "application/json"

@@ -46,7 +46,8 @@ class Grant:
         if self._calls:
             await asyncio.wait(self._calls, timeout=grace_s)
         for call in self._calls:
-            call.cancel()
+            if not call.cancelling():  # it may be writing down its end
+                call.cancel()
         if self._calls:
             await asyncio.wait(self._calls)
 

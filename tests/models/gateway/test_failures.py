@@ -57,6 +57,7 @@ async def test_a_stream_that_is_cut_is_cut_for_the_client_and_costs_an_unknown_a
         with pytest.raises(openai.APIConnectionError):
             await texts_of(answer, texts)
     assert texts == ["One "]
+    await until(lambda: access.grant.n_calls == 0)
     (usage,) = access.grant.meter.usage
     assert usage.cost_usd is None
     assert usage.price_source.startswith("unknown: 1 call was cut off before the provider's count")
@@ -73,6 +74,7 @@ async def test_a_cut_stream_of_anthropic_has_the_tokens_that_it_told(way, provid
     async with anthropic_client(access) as client:
         with pytest.raises(Exception, match="incomplete|closed|reset|disconnect|[Cc]onnection"):
             await heard_out(client)
+    await until(lambda: access.grant.n_calls == 0)
     (usage,) = access.grant.meter.usage
     counts = (usage.uncached_tokens, usage.cached_tokens, usage.output_tokens, usage.cost_usd)
     assert counts == (70, 30, 1, None)
@@ -187,6 +189,7 @@ async def test_a_failure_inside_a_good_status_is_an_outage(way, provider):
     async with anthropic_client(access) as client:
         with pytest.raises(anthropic.APIStatusError, match="Overloaded"):
             await heard_out(client)
+    await until(lambda: access.grant.n_calls == 0)
     assert access.grant.meter.failing.why == "Overloaded"
 
 
