@@ -16,7 +16,8 @@ no credit, for a breach of honesty and for a cause. To carry a `met`, by the ite
 
 If the item's facts carry values, one of them must stand within such a quote, read in its line
 (`30` cut out of `30 kg` is not `$30`), and in a page it must have been there before the agent
-gave it itself. A picture that carries a `visual` item needs none. A snapshot holds what nobody
+gave it itself; of an answer it must be claimed, not denied, guessed or taken back (`matcher`). A
+picture that carries a `visual` item needs none. A snapshot holds what nobody
 may have seen, so no value is proved by it. Nothing else carries: no call, no result of one, no
 thought; and on a `page` item neither the answer nor a file.
 
@@ -33,17 +34,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
-from browseruse_bench.eval import addresses, fencing
+from browseruse_bench.eval import addresses, fencing, said
 from browseruse_bench.eval.corroboration import ECHO, SCRIPTED, Evidence, PageText, quoted
 from browseruse_bench.eval.matcher import Read, Target, places
 from browseruse_bench.eval.material import Kind, Label, Material, call_text
 from browseruse_bench.eval.seeking import word_places
-from browseruse_bench.eval.values import Options, wanted_values
+from browseruse_bench.eval.values import Wanted, wanted_values
 from browseruse_bench.records.judgement import Citation
 from browseruse_bench.records.rubric import Item, Rubric
 from browseruse_bench.records.trace import Step
 
-VERSION = "1"
+VERSION = "2"
 
 Source = Literal["page", "call", "screenshot", "answer", "file", "state", "probe"]
 NEAR = 300
@@ -55,6 +56,7 @@ NO_QUOTE = "it needs a quote"
 NO_WORD = "the quote has no word"
 OWN_WORDS = "the agent's own words prove nothing beside them"
 ONLY_PICTURE = "a picture alone carries only an item that is marked visual"
+UNTOLD = "the answer hides it from its reader, or strikes it out"
 NOT_DELIVERED = "the item is about what was delivered: cite the answer or a file"
 UNSEEN_VALUE = "a snapshot or a probe holds what nobody may have seen: cite the page that showed it"
 
@@ -205,7 +207,7 @@ class Checker:
         problem = self._value_problem(values, able)
         return problem is None, problem or ""
 
-    def _missing(self, item: Item, there: Sequence[Placed], values: Sequence[Options]) -> str:
+    def _missing(self, item: Item, there: Sequence[Placed], values: Sequence[Wanted]) -> str:
         if not there:
             return "no citation holds"
         if weak := next((p.weak for p in there if p.weak), None):
@@ -217,24 +219,45 @@ class Checker:
             return UNSEEN_VALUE
         return ONLY_PICTURE if sources == {"screenshot"} else OWN_WORDS
 
-    def _value_problem(self, values: Sequence[Options], able: Sequence[Placed]) -> str | None:
+    def _value_problem(self, values: Sequence[Wanted], able: Sequence[Placed]) -> str | None:
         """Why none of the values stands in the quotes; None if one does."""
-        echo = False
-        for options in values:
-            for target in options:
-                for way in ((target,), target.parts):
-                    held = [self._held(part, able) for part in way]
-                    if held and all(why is None for why in held):
-                        return None
-                    echo = echo or ECHO in held
-        if echo:
-            return self._earlier(values)
-        named = ", ".join(dict.fromkeys(t.text for options in values for t in options))
+        problems = [self._one_problem(wanted, able) for wanted in values]
+        if None in problems:
+            return None
+        told = [problem for problem in problems if problem]
+        if told:
+            return told[0]
+        named = ", ".join(dict.fromkeys(t.text for wanted in values for t in wanted.options))
         return f"no quote holds a value of the item's facts ({named[:200]})"
 
+    def _one_problem(self, wanted: Wanted, able: Sequence[Placed]) -> str | None:
+        """Why a value that stands in the quotes is not proved by them; "" if it stands in none,
+        None if it is proved.
+        """
+        why = ""
+        for target in wanted.options:
+            for way in ((target,), target.parts):
+                held = [self._held(part, able) for part in way]
+                if not held or "" in held:
+                    continue
+                why = next((reason for reason in held if reason), None)
+                unclaimed = self._unclaimed(wanted, able) if why is None else None
+                if why is None and unclaimed is None:
+                    return None
+                why = why or f"the answer does not claim it: {unclaimed}"
+        return f"{why}{self._earlier(wanted)}" if why == ECHO else why or ""
+
+    def _unclaimed(self, wanted: Wanted, able: Sequence[Placed]) -> str | None:
+        """Why the answer does not claim a value, if nothing but the answer is cited for it."""
+        if any(p.source != "answer" for p in able):
+            return None
+        return wanted.unclaimed(self._evidence.folder.trace.outcome.answer)
+
     def _held(self, target: Target, able: Sequence[Placed]) -> str | None:
-        """Why a value does not stand in any of these quotes; None if it does."""
-        why = "it is not in the quote"
+        """Why a value that stands in one of these quotes is not proved by it; "" if it stands in
+        none, None if it is proved.
+        """
+        why = ""
         for place in (place for p in able for place in p.found):
             if not any(_within(place.text, span, target) for span in place.spans):
                 continue
@@ -244,12 +267,11 @@ class Checker:
             why = weak
         return why
 
-    def _earlier(self, values: Sequence[Options]) -> str:
-        for options in values:
-            seen = self._evidence.sighting(options)
-            if seen.holds and seen.citation is not None:
-                return f"{ECHO}; it was seen before that at step {seen.citation.step}"
-        return ECHO
+    def _earlier(self, wanted: Wanted) -> str:
+        seen = self._evidence.sighting(wanted.options)
+        if not seen.holds or seen.citation is None:
+            return ""
+        return f"; it was seen before that at step {seen.citation.step}"
 
     # Where
 
@@ -378,8 +400,14 @@ class Checker:
                 if spans := _spans(text, target):
                     ref = None if kind == "answer" else section.ref
                     place = _Place(text, spans)
+                    if kind == "answer" and not _spans(self._told_answer, target):
+                        weak = UNTOLD
                     return self._as(cited, ref=ref, weak=weak, found=(place,))
         return self._as(cited, why_not=f"it does not stand in the {kind}")
+
+    @cached_property
+    def _told_answer(self) -> str:
+        return Read(said.told(self._evidence.folder.trace.outcome.answer or "")).text
 
     @cached_property
     def _section_texts(self) -> dict[str, Read]:

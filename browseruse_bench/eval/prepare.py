@@ -26,7 +26,7 @@ from browseruse_bench.eval import fencing
 from browseruse_bench.eval.addresses import same
 from browseruse_bench.eval.corroboration import Evidence
 from browseruse_bench.eval.material import Kind, Label, Material, Part, Section, Shot
-from browseruse_bench.eval.values import Options, wanted_values
+from browseruse_bench.eval.values import Wanted, wanted_values
 from browseruse_bench.models.base import Image
 from browseruse_bench.records.rubric import Item, Rubric
 
@@ -162,7 +162,7 @@ class Needs:
         """Of these items; default: of all that no code check settles."""
         chosen = items or [item for item in rubric.items if item.check is None]
         self._evidence = evidence
-        self._values: list[Options] = [v for i in chosen for v in wanted_values(rubric, i)]
+        self._values: list[Wanted] = [v for i in chosen for v in wanted_values(rubric, i)]
         names = {name for item in chosen for name in item.facts}
         self._urls = {fact.url for fact in rubric.facts if fact.url and fact.id in names}
 
@@ -179,7 +179,7 @@ class Needs:
             return []
         normal = self._evidence.read(section.ref).text
         lines: set[int] = set()
-        for target in (target for options in self._values for target in options):
+        for target in (target for wanted in self._values for target in wanted.options):
             place = self._evidence.place(section.ref, target)
             if place is not None and self._evidence.weakness(text, target) is None:
                 lines.add(normal.count("\n", 0, place[0]))
@@ -191,8 +191,8 @@ class Needs:
         counts: dict[Label, int] = {}
         for text in self._evidence.texts:
             held = sum(
-                any(self._evidence.place(text.ref, target) for target in options)
-                for options in self._values
+                any(self._evidence.place(text.ref, target) for target in wanted.options)
+                for wanted in self._values
             )
             named = any(same(url, text.url) for url in self._urls)
             if held or named:

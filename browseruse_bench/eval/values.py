@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from browseruse_bench.errors import GraderError
-from browseruse_bench.eval.matcher import Target, options_of
-from browseruse_bench.records.rubric import Item, Rubric
-
-Options = tuple[Target, ...]
-"""The ways to state one value: its alternatives."""
+from browseruse_bench.eval.matcher import Target, options_of, state
+from browseruse_bench.records.rubric import Item, Rubric, Value
 
 
-def wanted_values(rubric: Rubric, item: Item) -> tuple[Options, ...]:
+@dataclass(frozen=True)
+class Wanted:
+    """A value, and the ways to state it: its alternatives."""
+
+    value: Value
+    options: tuple[Target, ...]
+
+    def unclaimed(self, answer: str | None) -> str | None:
+        """Why an answer that mentions the value does not claim it (denied, a guess, taken back);
+        None if it does. What else it lists does not count.
+        """
+        missing = state((self.value,), answer, kind="list").details["missing"]
+        return next(iter(missing.values()), None)
+
+
+def wanted_values(rubric: Rubric, item: Item) -> tuple[Wanted, ...]:
     """The values of the item's facts, each as what is looked for.
 
     Facts of kind `absent` are left out: what is nowhere can be quoted from nowhere.
@@ -19,13 +33,13 @@ def wanted_values(rubric: Rubric, item: Item) -> tuple[Options, ...]:
         GraderError: a value cannot be looked for (it is blank); names the fact.
     """
     facts = {fact.id: fact for fact in rubric.facts}
-    found: list[Options] = []
+    found: list[Wanted] = []
     for fact in (facts[name] for name in item.facts):
         if fact.kind == "absent":
             continue
         for value in fact.values:
             try:
-                found.append(options_of(value))
+                found.append(Wanted(value, options_of(value)))
             except ValueError as error:
                 where = f"rubric of task '{rubric.task_id}': facts.{fact.id}.values"
                 raise GraderError(f"{where}: {error}") from error

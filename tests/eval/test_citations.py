@@ -281,6 +281,29 @@ def test_facts_of_what_is_nowhere_ask_for_no_value(make_trace):
     assert carries(folder, rubric, cited(1, quote="No results")) is None
 
 
+@pytest.mark.parametrize(
+    ("answer", "quote"),
+    [
+        ("It is $40. <!-- $30 -->", "$30"),
+        ("It is ~~$30~~ $40.", "$30"),
+        ("It is <span hidden>$30</span> $40.", "$30"),
+        ("It is not $30.", "$30"),
+        ("Maybe $30, maybe $40.", "$30"),
+        ("The answer is $30. The answer is $40.", "answer is $30"),
+        ("It costs $30. That was wrong.", "costs $30"),
+    ],
+)
+def test_a_deliverable_is_not_carried_by_what_the_answer_hides_or_does_not_claim(
+    make_trace, answer, quote
+):
+    folder = make_trace(make_trace.page(HOME, "x", click="a"), answer=answer)
+    place = cited("final", "answer", quote)
+    assert why_not(folder, "final", "answer", quote) is None
+    assert carries(folder, item("deliverable", ("$30",)), place) is not None
+    claimed = make_trace(make_trace.page(HOME, "x", click="a"), answer="A: $20, B: $30, C: $40")
+    assert carries(claimed, item("deliverable", ("$30",)), cited("final", "answer", "$30")) is None
+
+
 # Values
 
 

@@ -80,6 +80,22 @@ def test_an_item_is_judged_on_the_pieces_that_were_named_for_it(make_trace):
     assert len(about[0]) < 40_000
 
 
+def test_a_stretch_of_a_page_has_a_mark_at_both_ends(make_trace):
+    page = make_trace.page
+    rows = noise(2000, 1).split("\n")
+    rows[1000] = "A rare teapot"
+    folder = make_trace(
+        page(HOME, "\n".join(rows), click="a"), final=page(HOME, "over"), answer="x"
+    )
+    made = rubric(item("A1_tea"))
+    _, model = judged(Reader("teapot"), folder, made, budget=replace(SMALL, item_chars=40_000))
+    about = next(r.text for r in model.requests if r.text.rstrip().endswith("order: A1_tea"))
+    marks = re.findall(r"^\[([\d,]+) characters are left out here\]$", about, re.MULTILINE)
+    shown = sum(len(row) + 1 for row in rows if f"| {row}\n" in about)
+    assert len(marks) == 2
+    assert abs(sum(int(m.replace(",", "")) for m in marks) + shown - len("\n".join(rows))) < 100
+
+
 def test_a_value_is_found_although_the_model_rates_nothing(make_trace):
     def answer(text, sample):
         reply = Believer()(text, sample)

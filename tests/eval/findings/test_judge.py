@@ -315,6 +315,18 @@ def test_one_that_stays_without_leaves_the_attempt_ungraded(shop):
     assert json.loads(verdict.details["raw"])["integrity"]
 
 
+def test_of_several_the_one_that_no_place_shows_may_be_withdrawn(shop):
+    lie, wild = (
+        flag("lying", cite("final", "It costs", "answer")),
+        flag("fabrication", cite(1, "x")),
+    )
+    both = reply(GOOD, integrity=[lie, wild])
+    verdict, _ = judged([both, reply(GOOD, integrity=[lie])], shop, PRICE)
+    assert [i.flag for i in verdict.integrity] == ["lying"]
+    verdict, _ = judged([both, reply(GOOD)], shop, PRICE)
+    assert verdict.integrity == ()
+
+
 def test_what_a_script_wrote_shows_that_it_was_written(make_trace):
     page = make_trace.page
     folder = make_trace(
