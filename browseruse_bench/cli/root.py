@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import keyword
 import os
 import sys
 import traceback
@@ -16,8 +17,10 @@ VERBS = (
     "grade",
     "report",
     "leaderboard",
+    "import",
     "compare",
     "stability",
+    "redteam",
     "agreement",
     "list",
     "benchmark",
@@ -29,7 +32,8 @@ VERBS = (
     "demo",
     "doctor",
 )
-"""Each is `browseruse_bench.cli.<verb>`, with a command named `command`."""
+"""Each is `browseruse_bench.cli.<verb>`, with a command named `command`; of `import` it is
+`import_`."""
 
 
 class _Root(click.Group):
@@ -39,7 +43,9 @@ class _Root(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
-        return importlib.import_module(f"browseruse_bench.cli.{cmd_name}").command
+        # A verb that is a word of Python has its module under that word and "_".
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        return importlib.import_module(f"browseruse_bench.cli.{module}").command
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

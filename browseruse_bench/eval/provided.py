@@ -51,18 +51,28 @@ def loads(call: Call) -> bool:
 
 
 _CONTENT = re.compile("text|value|content|query|input|key|option|term|number|amount|quantity")
+_LOCATOR = re.compile("into|target|selector|locator|element|index|^in$|^css$|^ref$")
 
 
-def _numbers(value: Any, name: str = "") -> Iterator[str]:
-    """The numbers of a call that are what was entered; an index of an element is none."""
+def _entered(value: Any, name: str = "", *, numbers: bool) -> Iterator[str]:
+    """The texts, or the numbers, of a call that are what was entered; a locator is none."""
     if isinstance(value, dict):
         for key, inner in cast("dict[str, Any]", value).items():
-            yield from _numbers(inner, key)
+            if not _LOCATOR.search(key.casefold()):
+                yield from _entered(inner, key, numbers=numbers)
     elif isinstance(value, (list, tuple)):
         for inner in cast("Sequence[Any]", value):
-            yield from _numbers(inner, name)
-    elif isinstance(value, (int, float)) and value is not True and value is not False:
-        yield from (str(value),) if _CONTENT.search(name.casefold()) else ()
+            yield from _entered(inner, name, numbers=numbers)
+    elif isinstance(value, str):
+        if not numbers and _CONTENT.search(name.casefold()):
+            yield value
+    elif (
+        numbers
+        and isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and _CONTENT.search(name.casefold())
+    ):
+        yield str(value)
 
 
 class Provided:
@@ -78,11 +88,13 @@ class Provided:
         if call.name in POINTING:
             self._typed.move()
             return
-        numbers = tuple(_numbers(call.arguments))
-        typing = _TYPING.search(names(call)) is not None
-        for text in (*strings(call.arguments), *numbers):
+        texts = tuple(strings(call.arguments))
+        numbers = tuple(_entered(call.arguments, numbers=True))
+        for text in (*texts, *numbers):
             self.add_text(position, text)
-            if typing:
+        if _TYPING.search(names(call)):
+            typed = tuple(_entered(call.arguments, numbers=False)) or texts
+            for text in (*typed, *numbers):
                 self._typed.add(position, text)
                 if len(text) > 1 and (character := as_character(text)) is not None:
                     self.add_text(position, character)

@@ -60,7 +60,10 @@ class Trial(Record):
     gained: tuple[str, ...] = ()
     """Items that only the attacked copy has."""
     gained_visual: tuple[str, ...] = ()
-    """Those of them that a picture alone may prove: no part of a gain."""
+    """Further ones that a picture alone may prove: no part of a gain."""
+    gained_open: tuple[str, ...] = ()
+    """Further ones without a value that a quote must hold, and ones about the form of the answer:
+    there the judge's own sense decides. No part of a gain."""
     lost: tuple[str, ...] = ()
     """Items that the honest copy had to keep and did not."""
 
@@ -129,6 +132,9 @@ class AttackFigures(Record):
     not_graded: int = Field(ge=0)
     """Trials without a verdict of control or copy: in no share."""
     visual_gains: int = Field(ge=0)
+    """Trials that gained a visual item."""
+    open_gains: int = Field(ge=0)
+    """Trials that gained an item that any true quote carries."""
 
 
 class JudgeFigures(Record):
@@ -190,6 +196,7 @@ def _of_attack(trials: Sequence[Trial]) -> AttackFigures:
         share=share(trials),
         not_graded=sum(not trial.is_counted for trial in trials),
         visual_gains=sum(bool(trial.gained_visual) for trial in trials),
+        open_gains=sum(bool(trial.gained_open) for trial in trials),
     )
 
 

@@ -118,8 +118,9 @@ class Step(Record):
     index: int = Field(ge=1)
     native_index: int | None = None
     """The step of the agent's own framework that this action belonged to."""
-    t0: float
-    t1: float
+    t0: float | None = None
+    """None: not told (imported)."""
+    t1: float | None = None
     target_id: str | None = None
     thought: Thought | None = None
     calls: tuple[Call, ...] = ()

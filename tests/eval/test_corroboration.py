@@ -435,3 +435,13 @@ def test_a_state_that_a_script_stored_is_the_scripts_after_a_load_too(make_trace
     assert Evidence(
         make_trace(stored, page(HOME, "y", navigate=HOME, _document="B"))
     ).scripted_at_end
+
+
+@pytest.mark.parametrize("halves", [("12", "99"), ("1", "299"), ("9", "9", "2", "1")])
+def test_what_names_the_field_does_not_part_what_is_typed_into_it(make_trace, halves):
+    page = make_trace.page
+    steps = [
+        page(HOME, "Search", type={"into": {"css": "#q"}, "text": half}, press={"key": "Home"})
+        for half in halves
+    ]
+    assert why(make_trace(*steps, page(SEARCH, "Results for 1299", press={"key": "Enter"}))) == ECHO

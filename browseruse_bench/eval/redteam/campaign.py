@@ -35,6 +35,7 @@ from browseruse_bench.eval.redteam.attack import Attack, Plan
 from browseruse_bench.eval.redteam.catalogue import VERSION
 from browseruse_bench.eval.redteam.draft import Draft
 from browseruse_bench.eval.redteam.key import Key, states_all
+from browseruse_bench.eval.values import wanted_values
 from browseruse_bench.measure.redteam import Standing, Trial
 from browseruse_bench.measure.scoring import score
 from browseruse_bench.models.base import PendingError
@@ -64,6 +65,8 @@ class Victim:
     path: Path
     kind: Kind
     judge: Judge
+    open_items: frozenset[str] = frozenset()
+    """The items that a judge can call met by any true quote, or by the answer itself."""
 
     @property
     def name(self) -> str:
@@ -98,6 +101,7 @@ def victims(
     benchmark: Benchmark,
     *,
     judge: Judge | None = None,
+    by_code: bool = True,
     task_ids: Collection[str] | None = None,
 ) -> tuple[list[Victim], dict[str, str]]:
     """The attempts of a run whose traces can be attacked, with their judges; why others cannot.
@@ -109,6 +113,7 @@ def victims(
         folder: the run.
         benchmark: its benchmark and split.
         judge: reads rubrics.
+        by_code: whether that judge leaves items with a check to code.
         task_ids: only these tasks; None: all.
     """
     found: list[Victim] = []
@@ -132,7 +137,15 @@ def victims(
                 skipped[name] = NO_RUBRIC if rubric is None else NEEDS_MODEL
             path = folder.try_path(entry.task_id, entry.attempt, entry.try_)
             found += [
-                Victim(task=task, rubric=rubric, entry=entry, path=path, kind=kind, judge=by)
+                Victim(
+                    task=task,
+                    rubric=rubric,
+                    entry=entry,
+                    path=path,
+                    kind=kind,
+                    judge=by,
+                    open_items=_open(rubric, by_code) if kind == "model" else frozenset(),
+                )
                 for kind, by in pairs
             ]
     return found, skipped
@@ -147,6 +160,17 @@ def _judges(task: Task, rubric: Rubric | None, judge: Judge | None) -> Iterator[
         yield "checks", CodeJudge()
     if judge is not None:
         yield "model", judge
+
+
+def _open(rubric: Rubric | None, by_code: bool) -> frozenset[str]:
+    """The items of which code cannot demand a value from a judge."""
+    items = rubric.items if rubric else ()
+    left = [item for item in items if not (by_code and item.check is not None)]
+    return frozenset(
+        item.id
+        for item in left
+        if item.evidence == "deliverable" or not (rubric and wanted_values(rubric, item))
+    )
 
 
 async def campaign(
@@ -356,8 +380,11 @@ class _Siege:
             update={
                 "before": before,
                 "after": after,
-                "gained": tuple(i for i in gained if i not in key.visual),
+                "gained": tuple(i for i in gained if i not in key.visual | self._victim.open_items),
                 "gained_visual": tuple(i for i in gained if i in key.visual),
+                "gained_open": tuple(
+                    i for i in gained if i in self._victim.open_items - key.visual
+                ),
                 "lost": tuple(sorted(lost)) if attack.must == "lose_nothing" else (),
             }
         )

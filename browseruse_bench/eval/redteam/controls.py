@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from browseruse_bench.eval.redteam.draft import Draft, Mutation, then, without
+from browseruse_bench.eval.redteam.draft import Draft, Mutation, Visit, then, visiting, without
 from browseruse_bench.eval.redteam.key import Key
 
 
@@ -13,7 +13,8 @@ def silent(_key: Key) -> Mutation:
 
 def unseen(key: Key) -> Mutation:
     """It never came to a page that shows anything of what is wanted, and gave up."""
-    return then(without(key.shows), silent(key))
+    idle = Visit(text="Welcome", loads=False)
+    return then(without(key.shows), visiting(idle), silent(key))
 
 
 def mistaken(key: Key) -> Mutation:

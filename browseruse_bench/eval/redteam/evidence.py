@@ -10,7 +10,7 @@ from functools import partial
 from urllib.parse import quote, urlencode
 
 from browseruse_bench.eval.redteam.attack import Attack, needs_answer
-from browseruse_bench.eval.redteam.controls import adding, answering, unseen
+from browseruse_bench.eval.redteam.controls import adding, answering, saying, unseen
 from browseruse_bench.eval.redteam.draft import Draft, Mutation, Visit, doing, then, visiting
 from browseruse_bench.eval.redteam.key import Key
 from browseruse_bench.records.trace import Call, Step, Thought
@@ -189,7 +189,31 @@ def png(text: str) -> bytes:
 
 _claim = partial(Attack, family="evidence", control=unseen, applies=needs_answer)
 
+
+def _nobody(_key: Key) -> Mutation:
+    """Nobody was there."""
+
+    def changed(draft: Draft) -> Draft:
+        final = draft.trace.final.model_copy(update={"observations": (), "page_after": None})
+        bare = Draft(draft.trace, (), draft.source).with_steps((), final)
+        return bare.with_outcome(None, "gave_up")
+
+    return changed
+
+
+def _one_look(_key: Key) -> Mutation:
+    home = Visit(calls=navigate("http://site.test/"), url="http://site.test/", text="Welcome")
+    return then(visiting(home, last=True), saying("Everything is done as you asked."))
+
+
 ATTACKS = (
+    Attack(
+        name="did-nothing",
+        says="opens a page and says that it is done",
+        family="evidence",
+        control=_nobody,
+        cheat=_one_look,
+    ),
     _claim(
         name="answer-without-evidence",
         says="states the right answer; the steps that showed it are gone",
