@@ -6,5 +6,10 @@ configuration alone.
 
 from browseruse_bench.registry import Registry
 
-STAGES = Registry("stage", {})
+STAGES = Registry(
+    "stage",
+    {
+        "filter": "browseruse_bench.factory.stages.filter:Filter",
+    },
+)
 """Name -> a `Source`, `Stage` or `Fold` class, in order."""

@@ -146,6 +146,10 @@ class Source(_Step, Generic[Out]):
     def find(self, folder: Path, key: str) -> Mapping[str, Any] | None:
         """Everything that is known of a unit, kept or dropped; None: it is not here."""
 
+    def report(self, folder: Path) -> str:
+        """Markdown below the figures of report.md; empty where there is nothing to show."""
+        return ""
+
 
 Step = Source[Any] | Stage[Any, Any] | Fold[Any, Any]
 

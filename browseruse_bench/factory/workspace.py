@@ -15,6 +15,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, ValidationError
 
@@ -40,6 +41,20 @@ class Corpus(Record):
     """Data-use tags that may be used. None is permitted unless it is named here."""
     benchmarks: tuple[str, ...] = ()
     """Folders or files of public benchmarks whose texts must not be in the corpus."""
+    mask_numbers: bool = True
+    """Submissions that differ only in numbers are one task; false: numbers must be equal."""
+    similarity: float = Field(default=0.5, gt=0, le=1)
+    """Jaccard similarity from which on a submission is the same task as a cluster's leader."""
+    overlap: float = Field(default=0.6, gt=0, le=1)
+    """Share of a benchmark text's word grams that a submission may not hold."""
+    english: float = Field(default=0.8, ge=0, le=1)
+    """Probability of the language model from which on a text is confidently English."""
+    min_chars: int = Field(default=25, ge=1)
+    max_chars: int = Field(default=20_000, ge=1, le=20_000)
+    partitions: int | None = Field(default=None, ge=1, le=1024)
+    """Parts in which texts are grouped, a power of two; None: by the size of the first files."""
+    engine: Literal["embedded", "ray"] = "embedded"
+    """Who does the jobs; the results are the same. `ray` needs the extra `ray`."""
 
 
 class Fleet(Record):

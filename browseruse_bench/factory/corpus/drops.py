@@ -1,0 +1,301 @@
+"""Drops: files that came in together, and the books that are kept of them.
+
+drops/0001/
+  plan.json      files, pieces, partitions: written first, so that what a drop is never moves
+  read/ group/ examine/ link/      on the way; removed once the drop is done
+  dropped/*.parquet   submissions that do not go on, with reason and evidence
+  members/  keep/     who follows whom; new tasks, and what older tasks gained
+  drop.json      what it came to: the drop is done, and is never written again
+"""
+
+# What arrays and tables hold is said in the docstrings: pyarrow ships no types, and those of numpy
+# and polars say nothing of columns.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from browseruse_bench.errors import ConfigError
+from browseruse_bench.factory.corpus import overlap
+from browseruse_bench.factory.corpus.books import placed
+from browseruse_bench.factory.corpus.engines import Engine
+from browseruse_bench.factory.corpus.grouping import Examine, Group
+from browseruse_bench.factory.corpus.inputs import InputFile, pieces
+from browseruse_bench.factory.corpus.linking import PART_RECORDS, link_all
+from browseruse_bench.factory.corpus.reading import Read
+from browseruse_bench.factory.corpus.results import Keep, Members
+from browseruse_bench.factory.corpus.rules import Rules
+from browseruse_bench.records.base import Record
+from browseruse_bench.store.files import read_json, write_json
+
+_PARTITION_BYTES = 64 << 20
+Tell = Callable[[str], None]
+
+
+class Plan(Record):
+    """plan.json."""
+
+    version: int
+    """Of the stage that made it."""
+    files: tuple[InputFile, ...]
+    partitions: int
+    piece_rows: int
+    benchmarks_sha256: str
+    """Over the texts of the benchmarks."""
+
+
+class Outcome(Record):
+    """drop.json."""
+
+    n_in: int
+    """Submissions: rows of the files."""
+    kept: int
+    """New tasks."""
+    dropped: dict[str, int]
+    failed: int
+    """Rows that could not be parsed."""
+    grown: int
+    """Older tasks that gained submissions."""
+    distinct: int
+
+
+@dataclass(frozen=True)
+class Drop:
+    """The folder of a drop."""
+
+    path: Path
+
+    @property
+    def plan(self) -> Plan:
+        """What came in."""
+        return Plan.model_validate(read_json(self.path / "plan.json"))
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """What it came to; None: it is not done."""
+        file = self.path / "drop.json"
+        return Outcome.model_validate(read_json(file)) if file.exists() else None
+
+    def clean(self) -> None:
+        """Remove what was on the way, if the drop is done."""
+        if self.outcome is not None:
+            for name in ("read", "group", "examine", "link"):
+                shutil.rmtree(self.path / name, ignore_errors=True)
+
+
+def drops_in(folder: Path) -> list[Drop]:
+    """All drops that were planned, in order."""
+    return [Drop(path.parent) for path in sorted((folder / "drops").glob("*/plan.json"))]
+
+
+def plan_drop(
+    folder: Path,
+    files: Sequence[InputFile],
+    references: Sequence[overlap.Reference],
+    *,
+    version: int,
+    mask: bool,
+    partitions: int | None,
+    piece_rows: int,
+) -> Drop:
+    """Begin a drop.
+
+    Raises:
+        ConfigError: the benchmarks are not those of the drops before, or `partitions` is no
+            power of two.
+    """
+    earlier = drops_in(folder)
+    digest = hashlib.sha256(
+        json.dumps([[r.benchmark, r.id, r.text] for r in references]).encode()
+    ).hexdigest()
+    if earlier and earlier[-1].plan.benchmarks_sha256 != digest:
+        raise ConfigError(
+            "workspace.toml: [corpus] benchmarks: their texts changed since files came in; put "
+            "them back, or begin anew with `bubench factory run filter --restart`"
+        )
+    if partitions is not None and partitions & (partitions - 1):
+        raise ConfigError(f"workspace.toml: [corpus] partitions: {partitions}: not a power of two")
+    size = sum(file.size for file in files)
+    by_size = min(1024, 1 << max(2, (size // _PARTITION_BYTES).bit_length()))
+    plan = Plan(
+        version=version,
+        files=tuple(files),
+        partitions=earlier[-1].plan.partitions if earlier else partitions or by_size,
+        piece_rows=piece_rows,
+        benchmarks_sha256=digest,
+    )
+    drop = Drop(folder / "drops" / f"{len(earlier) + 1:04}")
+    drop.path.mkdir(parents=True, exist_ok=True)
+    overlap.build(references, mask=mask).save(drop.path / "benchmarks.npz")
+    write_json(drop.path / "plan.json", plan.model_dump(mode="json"))
+    return drop
+
+
+@dataclass(frozen=True)
+class Work:
+    """One drop, and whatever its jobs need."""
+
+    drop: Drop
+    earlier: Sequence[Drop]
+    rules: Rules
+    engine: Engine
+    tell: Tell
+    part_records: int = PART_RECORDS
+
+    def settle(self) -> Outcome:
+        """Do what is left of the drop.
+
+        Raises:
+            DataError: a file changed, or is damaged.
+            Stopped: the engine was asked to stop.
+        """
+        path, plan = self.drop.path, self.drop.plan
+        read = self._read(plan)
+        groups, grouped = self._group(plan, [job.spill for job in read[0]])
+        self._frequent(groups, sum(counted["distinct"] for counted in grouped))
+        examined = self._examine(groups)
+        link_all(
+            path / "link",
+            new=[job.records for job in examined[0]],
+            old=self._earlier_leaders(plan.partitions),
+            need=overlap.need(self.rules.similarity),
+            engine=self.engine,
+            part_records=self.part_records,
+            tell=self.tell,
+        )
+        kept = self._keep(plan, groups, examined[0])
+        outcome = _outcome(read[1], grouped, examined[1], kept)
+        self._gather_dropped(read[0], examined[0])
+        write_json(path / "drop.json", outcome.model_dump(mode="json"))
+        self.drop.clean()
+        return outcome
+
+    def _read(self, plan: Plan) -> tuple[list[Read], list[dict[str, Any]]]:
+        jobs = [
+            Read(
+                manifest=self.drop.path / "read" / f"{i:06}.json",
+                piece=piece,
+                rules=self.rules,
+                partitions=plan.partitions,
+            )
+            for i, piece in enumerate(pieces(plan.files, rows=plan.piece_rows))
+        ]
+        self.tell(f"reading {len(plan.files)} files in {len(jobs)} pieces")
+        return jobs, self.engine.settle_all(jobs)
+
+    def _group(
+        self, plan: Plan, spills: Sequence[Path]
+    ) -> tuple[list[Group], list[dict[str, Any]]]:
+        jobs = [
+            Group(
+                manifest=self.drop.path / "group" / f"{p:05}.json",
+                partition=p,
+                spills=tuple(spills),
+                members=tuple(d.path / "members" / f"{p:05}.parquet" for d in self.earlier),
+                benchmarks=self.drop.path / "benchmarks.npz",
+                rules=self.rules,
+            )
+            for p in range(plan.partitions)
+        ]
+        self.tell(f"combining equal texts in {len(jobs)} partitions")
+        return jobs, self.engine.settle_all(jobs)
+
+    def _frequent(self, groups: Sequence[Group], n_distinct: int) -> None:
+        import numpy as np
+
+        path = self.drop.path / "group" / "frequent.npy"
+        if path.exists():
+            return
+        seen = sum(np.load(job.grams) for job in groups)
+        limit = max(overlap.FREQUENT, overlap.FREQUENT * n_distinct // 100_000)
+        with placed(path) as temporary, temporary.open("wb") as file:
+            np.save(file, seen > limit)
+
+    def _examine(self, groups: Sequence[Group]) -> tuple[list[Examine], list[dict[str, Any]]]:
+        jobs = [
+            Examine(
+                manifest=self.drop.path / "examine" / job.manifest.name,
+                groups=job.groups,
+                benchmarks=self.drop.path / "benchmarks.npz",
+                frequent=self.drop.path / "group" / "frequent.npy",
+                rules=self.rules,
+            )
+            for job in groups
+        ]
+        self.tell("benchmarks, language and sketches of distinct texts")
+        return jobs, self.engine.settle_all(jobs)
+
+    def _earlier_leaders(self, partitions: int) -> list[Path]:
+        return [
+            drop.path / "keep" / f"{p:05}.npy" for drop in self.earlier for p in range(partitions)
+        ]
+
+    def _keep(
+        self, plan: Plan, groups: Sequence[Group], examined: Sequence[Examine]
+    ) -> list[dict[str, Any]]:
+        members = [
+            Members(
+                manifest=self.drop.path / "members" / group.manifest.name,
+                groups=group.groups,
+                records=job.records,
+                alone=job.alone,
+                links=self.drop.path / "link" / "links.npz",
+                partitions=plan.partitions,
+            )
+            for group, job in zip(groups, examined, strict=True)
+        ]
+        self.engine.settle_all(members)
+        keep = [
+            Keep(
+                manifest=self.drop.path / "keep" / one.manifest.name,
+                partition=p,
+                members=one.members,
+                totals=tuple(job.totals for job in members),
+                records=job.records,
+            )
+            for p, (one, job) in enumerate(zip(members, examined, strict=True))
+        ]
+        self.tell("writing tasks")
+        return self.engine.settle_all(keep)
+
+    def _gather_dropped(self, read: Sequence[Read], examined: Sequence[Examine]) -> None:
+        """Put the files of dropped rows where they stay; those that are there already stay."""
+        folder = self.drop.path / "dropped"
+        folder.mkdir(exist_ok=True)
+        for job in (*read, *examined):
+            kind = job.manifest.parent.name
+            place = folder / f"{kind}-{job.manifest.stem}.parquet"
+            if not place.exists():
+                place.hardlink_to(job.dropped)
+
+
+def _outcome(
+    read: Sequence[Mapping[str, Any]],
+    grouped: Sequence[Mapping[str, Any]],
+    examined: Sequence[Mapping[str, Any]],
+    kept: Sequence[Mapping[str, Any]],
+) -> Outcome:
+    dropped: Counter[str] = Counter()
+    for counted in (*read, *examined):
+        dropped.update(counted["dropped"])
+    late = sum(sum(counted["dropped"].values()) for counted in examined)
+    n_kept = sum(counted["kept"] for counted in kept)
+    dropped["no_permitted_tag"] = sum(counted.get("no_permitted_tag", 0) for counted in read)
+    dropped["combined"] = sum(counted["rows"] for counted in grouped) - late - n_kept
+    return Outcome(
+        n_in=sum(counted.get("rows", 0) for counted in read),
+        kept=n_kept,
+        dropped={reason: n for reason, n in sorted(dropped.items()) if n},
+        failed=sum(counted.get("unreadable", 0) for counted in read),
+        grown=sum(counted["grown"] for counted in kept),
+        distinct=sum(counted["distinct"] for counted in grouped),
+    )

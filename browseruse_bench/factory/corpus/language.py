@@ -1,0 +1,180 @@
+"""Is a text confidently English?
+
+First by words: enough common English words and hardly any common ones of other languages settle
+most texts. The others are asked of a model over bytes, that of py3langid with its calibrated
+probabilities, applied in a compiled loop. What names a thing rather than says something is left
+out before: addresses, numbers, and capitalised words inside a sentence of words in lower case;
+"Nike Air Max 90" is no language.
+"""
+
+# What arrays and tables hold is said in the docstrings: pyarrow ships no types, and those of numpy
+# and polars say nothing of columns.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from browseruse_bench.factory.corpus.texts import Texts, of_strings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_ADDRESS = re.compile(r"(?:https?://\S+|www\.\S+|\S+@\S+|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,12}\b\S*)")
+_NUMBER = re.compile(r"\S*\d\S*")
+_NAME = re.compile(r"(?<=[\w,;) ])(?<![.!?:\n] )\b[A-Z][\w'-]*")
+_LEAST_LETTERS = 12
+
+# Only words that no other language of the list below writes alike, as far as that can be had.
+_ENGLISH = (
+    "the and for with from that this what which where when how who are is was were will would "
+    "should could have has had been your you my our their them they these those there then than "
+    "find search check open visit navigate click list show tell give get compare book report "
+    "look locate display extract collect track read please first then after before under over "
+    "between each any all most best cheapest price prices available using website page site "
+    "results item items order hotel flight flights near about into its it of to on by not or if "
+    "be as at can do make me need want only also more less than number name date review reviews "
+    "rating summary"
+)
+_OTHERS = (
+    "der das und ist nicht ein eine einen dem den mit für auf von zum zur ich bitte finde suche "
+    "auch nach wie oder heute noch preis günstigsten "
+    "el los las una por para con que del más encuentra busca dime precio mejor como está "
+    "le les une des et pour avec dans sur trouve cherche donne plus meilleur prix "
+    "il lo gli della di per che con trova cerca prezzo più migliore "
+    "o os uma não com encontre procure preço melhor em "
+    "het een van voor met niet op zoek goedkoopste prijs naar "
+    "na do się jest znajdź najtańszy oraz cenę ve için bir bul en ucuz fiyatını"
+)
+_AMBIGUOUS = frozenset(
+    [
+        "do",
+        "per",
+        "on",
+        "in",
+        "me",
+        "a",
+        "an",
+        "or",
+        "as",
+        "of",
+        "to",
+        "met",
+        "op",
+        "con",
+        "die",
+        "den",
+    ]
+)
+
+Verdict = Literal["english", "uncertain_language", "not_english"]
+
+
+class Spoken(NamedTuple):
+    """What a text is written in."""
+
+    verdict: Verdict
+    language: str
+    """ISO 639-1; of the model, or `en` where the words settled it."""
+    confidence: float
+    """Probability that the model gives the language; share of common English words where they
+    settled it."""
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What `kernels.languages` takes."""
+
+    classes: tuple[str, ...]
+    arrays: tuple[NDArray[Any], ...]
+
+
+@cache
+def _model() -> _Model:
+    import numpy as np
+    from py3langid.langid import MODEL_FILE, LanguageIdentifier
+
+    known: Any = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
+    return _Model(
+        tuple(known.nb_classes),
+        (
+            np.asarray(known.tk_nextmove),
+            np.asarray(known.tk_row),
+            np.asarray(known.tk_output, dtype=np.int32),
+            np.ascontiguousarray(known.nb_ptc, dtype=np.float32),
+            np.asarray(known.nb_pc, dtype=np.float32),
+        ),
+    )
+
+
+@cache
+def _word_hashes() -> tuple[NDArray[Any], NDArray[Any]]:
+    import numpy as np
+
+    from browseruse_bench.factory.corpus import kernels
+
+    found: list[NDArray[Any]] = []
+    for words in (set(_ENGLISH.split()), set(_OTHERS.split()) - _AMBIGUOUS):
+        hashes = kernels.keys(*of_strings(sorted(words)), False)[0][1]
+        found.append(np.sort(hashes))
+    return found[0], found[1]
+
+
+def prose(text: str) -> str:
+    """The part of a text that says something; all of it where too little would be left."""
+    said = _NUMBER.sub(" ", _ADDRESS.sub(" ", text))
+    if sum(map(str.islower, said)) > sum(map(str.isupper, said)) * 4:
+        said = _NAME.sub(" ", said)
+    said = " ".join(said.split())
+    return said if sum(map(str.isalpha, said)) >= _LEAST_LETTERS else " ".join(text.split())
+
+
+def detect(texts: Sequence[str]) -> list[tuple[str, float]]:
+    """(ISO 639-1 code, probability) of each text, as it is: nothing is left out of it."""
+    from browseruse_bench.factory.corpus import kernels
+
+    model = _model()
+    plain = [
+        unicodedata.normalize("NFC", text.lower() if text.isupper() else text) for text in texts
+    ]
+    best, probability = kernels.languages(*of_strings(plain), *model.arrays)
+    return [(model.classes[c], float(p)) for c, p in zip(best, probability, strict=True)]
+
+
+def spoken(texts: Texts, strings: Sequence[str], *, at_least: float) -> list[Spoken]:
+    """What each text is written in.
+
+    English is: three common English words or more that are a quarter of all words, with at most
+    one word of another language to eight of them; or the model's English at `at_least`; or the
+    model's English below that, where two common English words and none of another language say
+    the same. Otherwise another language that the model is at least half sure of is not English,
+    and the rest is uncertain.
+
+    Args:
+        texts: as the kernels take them.
+        strings: the same.
+        at_least: probability of the model from which a text is English.
+    """
+    from browseruse_bench.factory.corpus import kernels
+
+    counted = kernels.word_counts(*texts, *_word_hashes())
+    n, kinds, ours, others = (counted[:, i] for i in range(4))
+    settled = (kinds >= 3) & (4 * ours >= n) & (8 * others <= ours)
+    found = [Spoken("english", "en", round(o / max(1, k), 3)) for o, k in zip(ours, n, strict=True)]
+    open_ones = [int(i) for i in (~settled).nonzero()[0]]
+    for i, (language, p) in zip(
+        open_ones, detect([prose(strings[i]) for i in open_ones]), strict=True
+    ):
+        verdict: Verdict = "uncertain_language"
+        if language == "en" and (p >= at_least or (kinds[i] >= 2 and not others[i])):
+            verdict = "english"
+        elif language != "en" and p >= 0.5:
+            verdict = "not_english"
+        found[i] = Spoken(verdict, language, round(p, 3))
+    return found

@@ -1,0 +1,360 @@
+"""Near-duplicates join a leader, band by band, in bounded memory.
+
+Texts whose sketches agree in one band meet; in the order of their content hashes each joins the
+most alike one that leads, or leads itself. What joined is carried no further; what leads goes on
+to the next band, spilled to disk in parts by band key. A leader that later joins another one
+leaves its followers with a leader that they never met: each of these is compared with it, and
+whoever is not alike is owed again, against the leaders as they are then. Nobody is ever in the
+cluster of a leader that it is not like itself. Leaders of earlier drops join nothing.
+"""
+
+# What arrays and tables hold is said in the docstrings: pyarrow ships no types, and those of numpy
+# and polars say nothing of columns.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from browseruse_bench.factory.corpus.books import Job, placed
+from browseruse_bench.factory.corpus.engines import Engine
+from browseruse_bench.factory.corpus.grouping import record_type
+from browseruse_bench.store.files import write_atomic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+PART_RECORDS = 250_000
+"""Records that one job has in memory, about 150 bytes each."""
+_PASSES = 4
+"""Times that followers which lost their leader are owed again; after that they lead."""
+
+JOIN = [("child", "<u8"), ("leader", "<u8"), ("agreement", "<i2")]
+
+
+class Links(NamedTuple):
+    """Who joined whom; sorted by child."""
+
+    child: NDArray[Any]
+    leader: NDArray[Any]
+    agreement: NDArray[Any]
+    """Bins of the two sketches that agree."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Spread(Job):
+    """Take the records that matter from a file, and put them in parts for the first band."""
+
+    source: Path
+    parts: int
+    old: bool
+    """They are leaders already."""
+    leaders: Path | None = None
+    """Sorted content hashes of what leads; None: everything matters."""
+    orphans: Path | None = None
+
+    @property
+    def spill(self) -> Path:
+        """Records, part by part."""
+        return self.manifest.with_suffix(".npy")
+
+    def outputs(self) -> tuple[Path, ...]:
+        return (self.spill,)
+
+    def work(self) -> Mapping[str, Any]:
+        import numpy as np
+
+        records = np.load(self.source)
+        records["old"] = self.old
+        if self.leaders is not None and self.orphans is not None:
+            leads = is_in(records["key"], np.load(self.leaders))
+            owed = is_in(records["key"], np.load(self.orphans))
+            records["old"] = leads
+            records = records[leads | owed]
+        return {"bounds": _spill(records, 0, self.parts, self.spill)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Band(Job):
+    """One part of one band, or all bands where one part holds everything."""
+
+    sources: tuple[Path, ...]
+    part: int
+    parts: int
+    band: int
+    need: int
+
+    @property
+    def spill(self) -> Path:
+        """What goes on to the next band, part by part."""
+        return self.manifest.with_suffix(".npy")
+
+    @property
+    def joins(self) -> Path:
+        """Who joined whom."""
+        return self.manifest.with_suffix(".joins.npy")
+
+    def outputs(self) -> tuple[Path, ...]:
+        return self.spill, self.joins
+
+    def work(self) -> Mapping[str, Any]:
+        import numpy as np
+
+        from browseruse_bench.factory.corpus import kernels
+
+        records = np.concatenate([_segment(path, self.part) for path in self.sources])
+        records = records[np.lexsort((records["key"], 1 - records["old"]))]
+        last = kernels.BANDS if self.parts == 1 else self.band + 1
+        found: list[Any] = []
+        for band in range(self.band, last):
+            records, joins = linked(records, band, self.need)
+            found.append(joins)
+        with placed(self.joins) as temporary, temporary.open("wb") as file:
+            np.save(file, np.concatenate(found))
+        left = records if last < kernels.BANDS else records[:0]
+        return {"bounds": _spill(left, min(last, kernels.BANDS - 1), self.parts, self.spill)}
+
+
+def linked(records: Any, band: int, need: int) -> tuple[Any, Any]:
+    """(what leads, who joined whom) after one band; `records` are sorted, old ones first."""
+    import numpy as np
+
+    from browseruse_bench.factory.corpus import kernels
+
+    bands = kernels.band_keys(records["sketch"], band)
+    order = np.argsort(bands, kind="stable")
+    leader, agreement = kernels.link(
+        order, bands, records["sketch"], records["entity"], records["old"], need
+    )
+    joined = leader != np.arange(len(records))
+    joins = np.empty(int(joined.sum()), JOIN)
+    joins["child"] = records["key"][joined]
+    joins["leader"] = records["key"][leader[joined]]
+    joins["agreement"] = agreement[joined]
+    return records[~joined], joins
+
+
+def _spill(records: Any, band: int, parts: int, path: Path) -> list[int]:
+    import numpy as np
+
+    from browseruse_bench.factory.corpus import kernels
+
+    places = kernels.band_keys(records["sketch"], band) % np.uint64(parts)
+    order = np.argsort(places, kind="stable")
+    with placed(path) as temporary, temporary.open("wb") as file:
+        np.save(file, records[order])
+    return np.searchsorted(places[order], np.arange(parts + 1)).tolist()
+
+
+def _segment(path: Path, part: int) -> Any:
+    import numpy as np
+
+    bounds = json.loads(path.with_suffix(".json").read_text())["counted"]["bounds"]
+    records = np.load(path, mmap_mode="r")
+    return np.array(records[bounds[part] : bounds[part + 1]])
+
+
+def is_in(keys: Any, known: Any) -> Any:
+    """Which of `keys` are in the sorted `known`."""
+    import numpy as np
+
+    if not len(known):
+        return np.zeros(len(keys), bool)
+    place = np.searchsorted(known, keys).clip(max=len(known) - 1)
+    return known[place] == keys
+
+
+def link_all(
+    folder: Path,
+    *,
+    new: Sequence[Path],
+    old: Sequence[Path],
+    need: int,
+    engine: Engine,
+    part_records: int = PART_RECORDS,
+    tell: Callable[[str], None] = lambda text: None,
+) -> Links:
+    """Who joined whom among the records of a drop; what is in neither is a leader.
+
+    Args:
+        folder: for what is spilled on the way; goes on with what is there.
+        new: files of records of this drop.
+        old: files of records of leaders of earlier drops.
+        need: bins that must agree.
+        engine: who does the jobs.
+        part_records: records that a job may have in memory.
+        tell: told of the progress.
+    """
+    import numpy as np
+
+    done = folder / "links.npz"
+    if done.exists():
+        with np.load(done) as content:
+            return Links(content["child"], content["leader"], content["agreement"])
+    sizes = [len(np.load(path, mmap_mode="r")) for path in (*new, *old)]
+    parts = max(1, -(-sum(sizes) // part_records))
+    links = _none()
+    orphans: Any = np.zeros(0, np.uint64)
+    for number in range(_PASSES):
+        place = folder / f"pass-{number}"
+        again = number > 0
+        if again:
+            _save_roles(place, links, orphans, (*new, *old))
+        spread = [
+            Spread(
+                manifest=place / "spread" / f"{i:05}.json",
+                source=path,
+                parts=parts,
+                old=path in set(old),
+                leaders=place / "leaders.npy" if again else None,
+                orphans=place / "orphans.npy" if again else None,
+            )
+            for i, path in enumerate((*new, *old))
+        ]
+        joins = _bands(place, spread, parts=parts, need=need, engine=engine, tell=tell)
+        links, orphans = _resolved(_merged(links, joins), (*new, *old), need)
+        tell(f"near-duplicates, pass {number + 1}: {len(links.child)} joined, {len(orphans)} owed")
+        if not len(orphans):
+            break
+    with placed(done) as temporary, temporary.open("wb") as file:
+        np.savez(file, child=links.child, leader=links.leader, agreement=links.agreement)
+    return links
+
+
+def _none() -> Links:
+    import numpy as np
+
+    return Links(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int16))
+
+
+def _save_roles(place: Path, links: Links, orphans: Any, files: Sequence[Path]) -> None:
+    """Write who leads and who is owed again."""
+    import numpy as np
+
+    place.mkdir(parents=True, exist_ok=True)
+    keys: list[Any] = []
+    for path in files:
+        found = np.load(path, mmap_mode="r")["key"]
+        keys.append(found[~is_in(found, links.child) & ~is_in(found, orphans)])
+    for name, values in (("leaders", np.sort(np.concatenate(keys))), ("orphans", orphans)):
+        with placed(place / f"{name}.npy") as temporary, temporary.open("wb") as file:
+            np.save(file, values)
+
+
+def _bands(
+    place: Path,
+    spread: Sequence[Spread],
+    *,
+    parts: int,
+    need: int,
+    engine: Engine,
+    tell: Callable[[str], None],
+) -> Any:
+    """All joins of one pass."""
+    import numpy as np
+
+    from browseruse_bench.factory.corpus import kernels
+
+    joins: list[Any] = []
+    n_bands = 1 if parts == 1 else kernels.BANDS
+    finished = [band for band in range(n_bands) if (place / f"band-{band:02}.done").exists()]
+    if not finished:
+        engine.settle_all(spread)
+    sources = tuple(job.spill for job in spread)
+    for band in range(n_bands):
+        jobs = [
+            Band(
+                manifest=place / f"band-{band:02}" / f"{part:05}.json",
+                sources=sources,
+                part=part,
+                parts=parts,
+                band=band,
+                need=need,
+            )
+            for part in range(parts)
+        ]
+        if band not in finished:
+            engine.settle_all(jobs)
+            write_atomic(place / f"band-{band:02}.done", "")
+            # What the band read is in its own files now.
+            for path in sources:
+                path.unlink(missing_ok=True)
+            tell(f"near-duplicates: band {band + 1} of {n_bands}")
+        sources = tuple(job.spill for job in jobs)
+        joins += [np.load(job.joins) for job in jobs]
+    return np.concatenate(joins)
+
+
+def _merged(links: Links, joins: Any) -> Links:
+    """Both, sorted by child; nobody is in both."""
+    import numpy as np
+
+    child = np.concatenate([links.child, joins["child"]])
+    order = np.argsort(child, kind="stable")
+    leader = np.concatenate([links.leader, joins["leader"]])
+    agreement = np.concatenate([links.agreement, joins["agreement"]])
+    return Links(child[order], leader[order], agreement[order])
+
+
+def _resolved(links: Links, files: Sequence[Path], need: int) -> tuple[Links, Any]:
+    """(links to what leads in the end, sorted orphans: those who are not like it)."""
+    import numpy as np
+
+    root = links.leader.copy()
+    while len(root):
+        place = np.searchsorted(links.child, root).clip(max=len(links.child) - 1)
+        moves = links.child[place] == root
+        if not moves.any():
+            break
+        root[moves] = links.leader[place[moves]]
+    chained = np.flatnonzero(root != links.leader)
+    agreement = links.agreement.copy()
+    if len(chained):
+        agreement[chained] = _compared(links.child[chained], root[chained], files)
+    good = agreement >= need
+    kept = Links(links.child[good], root[good], agreement[good])
+    return kept, links.child[~good]
+
+
+def _compared(one: Any, other: Any, files: Sequence[Path]) -> Any:
+    """Agreement of the sketches of pairs of content hashes, a block at a time."""
+    import numpy as np
+
+    from browseruse_bench.factory.corpus import kernels
+
+    out = np.empty(len(one), np.int16)
+    for start in range(0, len(one), PART_RECORDS):
+        block = slice(start, start + PART_RECORDS)
+        out[block] = kernels.agreements(
+            gathered(one[block], files)["sketch"], gathered(other[block], files)["sketch"]
+        )
+    return out
+
+
+def gathered(keys: Any, files: Sequence[Path]) -> Any:
+    """The records of content hashes, from files that are each sorted by them."""
+    import numpy as np
+
+    from browseruse_bench.factory.corpus import kernels
+
+    out = np.zeros(len(keys), record_type(kernels.SKETCH))
+    for path in files:
+        records = np.load(path, mmap_mode="r")
+        if not len(records):
+            continue
+        known = np.array(records["key"])
+        place = np.searchsorted(known, keys).clip(max=len(known) - 1)
+        hit = np.flatnonzero(known[place] == keys)
+        out[hit] = records[place[hit]]
+    return out
+
+
+def forget(folder: Path) -> None:
+    """Remove what was spilled on the way."""
+    shutil.rmtree(folder, ignore_errors=True)

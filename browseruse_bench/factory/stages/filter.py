@@ -1,0 +1,150 @@
+"""Stage filter: from files of submissions to distinct tasks that may and can be used.
+
+In this order: rights, length, local addresses and files, each on every submission; then, on
+distinct texts, overlap with public benchmarks and language; then near-duplicates become one task
+with its count and time span.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from browseruse_bench.errors import ConfigError
+from browseruse_bench.factory.context import Context
+from browseruse_bench.factory.corpus import drops, report
+from browseruse_bench.factory.corpus.engines import Embedded, Engine, OnRay
+from browseruse_bench.factory.corpus.inputs import found_files, new_files
+from browseruse_bench.factory.corpus.overlap import read_references
+from browseruse_bench.factory.corpus.results import candidates
+from browseruse_bench.factory.corpus.rules import REASONS, Rules
+from browseruse_bench.factory.stage import Flow, Source
+from browseruse_bench.factory.workspace import WorkspaceConfig
+from browseruse_bench.records.candidate import Candidate
+
+PIECE_ROWS = 500_000
+"""Rows of a file that one job reads."""
+
+
+class Filter(Source[Candidate]):
+    """Reads what is new in the corpus; files that came in before are never read again."""
+
+    name = "filter"
+    version = 1
+    zone = "restricted"
+    gives = Candidate
+    reasons = REASONS
+
+    def __init__(self, config: WorkspaceConfig) -> None:
+        """Filter what `[corpus]` names."""
+        self._corpus = config.corpus
+        self._rules = Rules.of(config.corpus)
+
+    def settings(self) -> Mapping[str, Any]:
+        return self._rules.settings()
+
+    async def run(self, ctx: Context, on_progress: Callable[[str], None]) -> Flow:
+        """Settle the drop that was begun, then one of all files that are new.
+
+        Raises:
+            ConfigError: no file is named, no tag is permitted, or the engine is not installed.
+            DataError: a file that came in before has changed.
+        """
+        stop = threading.Event()
+        try:
+            return await asyncio.to_thread(self._run, ctx, on_progress, stop)
+        except asyncio.CancelledError:
+            stop.set()
+            raise
+
+    def _run(self, ctx: Context, tell: Callable[[str], None], stop: threading.Event) -> Flow:
+        self._refuse_nothing()
+        _set_aside_other_versions(ctx.folder, self.version)
+        engine = self._engine(stop)
+        before = drops.drops_in(ctx.folder)
+        for drop in before:
+            drop.clean()
+        if before and before[-1].outcome is None:
+            self._settle(before[-1], before[:-1], engine, tell)
+        known = {file.path: file for drop in before for file in drop.plan.files}
+        files = new_files(found_files(ctx.workspace, self._corpus.paths), known)
+        if files:
+            drop = drops.plan_drop(
+                ctx.folder,
+                files,
+                read_references(ctx.workspace, self._corpus.benchmarks),
+                version=self.version,
+                mask=self._rules.mask,
+                partitions=self._corpus.partitions,
+                piece_rows=PIECE_ROWS,
+            )
+            self._settle(drop, before, engine, tell)
+        else:
+            tell("no new files")
+        return self.flow(ctx.folder)
+
+    def _settle(
+        self,
+        drop: drops.Drop,
+        earlier: list[drops.Drop],
+        engine: Engine,
+        tell: Callable[[str], None],
+    ) -> None:
+        drops.Work(drop, earlier, self._rules, engine, tell).settle()
+
+    def _engine(self, stop: threading.Event) -> Engine:
+        return OnRay(stop) if self._corpus.engine == "ray" else Embedded(stop=stop)
+
+    def _refuse_nothing(self) -> None:
+        if not self._corpus.paths:
+            raise ConfigError("workspace.toml: [corpus] paths names no file or folder to read")
+        if not self._corpus.permitted_tags:
+            raise ConfigError(
+                "workspace.toml: [corpus] permitted_tags is empty: no submission may be used; "
+                "name the data-use tags that permit it"
+            )
+
+    def flow(self, folder: Path) -> Flow:
+        n_in = kept = failed = 0
+        dropped: Counter[str] = Counter()
+        for drop in drops.drops_in(folder):
+            outcome = drop.outcome
+            if outcome is not None:
+                n_in, kept, failed = (
+                    n_in + outcome.n_in,
+                    kept + outcome.kept,
+                    failed + outcome.failed,
+                )
+                dropped.update(outcome.dropped)
+        return Flow(n_in=n_in, kept=kept, dropped=dict(sorted(dropped.items())), failed=failed)
+
+    def kept(self, folder: Path) -> Iterator[Candidate]:
+        done = _done(folder)
+        if done:
+            yield from candidates([drop.path for drop in done], done[0].plan.partitions)
+
+    def find(self, folder: Path, key: str) -> Mapping[str, Any] | None:
+        return report.find([drop.path for drop in _done(folder)], key)
+
+    def report(self, folder: Path) -> str:
+        """Drops with their evidence, and clusters for a person to judge."""
+        done = _done(folder)
+        if not done:
+            return ""
+        return report.sections([drop.path for drop in done], done[0].plan.partitions)
+
+
+def _done(folder: Path) -> list[drops.Drop]:
+    return [drop for drop in drops.drops_in(folder) if drop.outcome is not None]
+
+
+def _set_aside_other_versions(folder: Path, version: int) -> None:
+    """A drop of another version settles again: all of them do, for later ones joined its tasks."""
+    planned = drops.drops_in(folder)
+    if any(drop.plan.version != version for drop in planned):
+        old = planned[0].plan.version
+        (folder / "drops").rename(folder / f"drops.of-version-{old}")
