@@ -17,6 +17,7 @@ Equal input gives equal bytes. `VERSION` goes up with each change of what is sho
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -183,7 +184,7 @@ class Needs:
             place = self._evidence.place(section.ref, target)
             if place is not None and self._evidence.weakness(text, target) is None:
                 lines.add(normal.count("\n", 0, place[0]))
-        return list(_around(section.text, sorted(lines)))
+        return list(_around(section.text, sorted(lines))) if lines else []
 
     @cached_property
     def steps(self) -> dict[Label, int]:
@@ -270,11 +271,7 @@ def cut(section: Section, limit: int, needs: Needs) -> tuple[Range, ...]:
 
 
 def _around(text: str, lines: Iterable[int]) -> Iterator[Range]:
-    starts = [0]
-    plain = text.translate({ord(c): "\n" for c in "\r\u2028\u2029"})
-    for at, character in enumerate(plain):
-        if character == "\n":
-            starts.append(at + 1)
+    starts = [0, *(found.end() for found in re.finditer("[\n\r\u2028\u2029]", text))]
     for n in lines:
         start = starts[min(n, len(starts) - 1)]
         end = starts[n + 1] if n + 1 < len(starts) else len(text)

@@ -57,7 +57,11 @@ def _look(target: Target) -> re.Pattern[str]:
         whole = format(value.normalize(), "f").replace(".", "").lstrip("0") or "0"
         return re.compile(f"{_MARK.join(whole)}|{_MARK.join(digits)} ?[a-z]", re.IGNORECASE)
     if target.date is not None:
-        days = {str(day.day or str(day.year)[-2:]) for day in target.date.readings}
+        # A day stands alone, as `3` or `03`; of a date without one the year tells.
+        days = {
+            f"(?<![0-9])0?{day.day}(?![0-9])" if day.day else f"{str(day.year)[-2:]}(?![0-9])"
+            for day in target.date.readings
+        }
         return re.compile("|".join(sorted(days)))
     return re.compile("[0-9]")
 
@@ -85,6 +89,9 @@ def _beginnings(text: str, word: str) -> Iterator[int]:
 def _phrase_places(text: str, wanted: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     for at in _beginnings(text, wanted[0]):
         stretch = text[at : at + 100 + 60 * len(wanted)]
+        first = next(words(stretch), None)
+        if first is None or first.start or first.word != wanted[0]:
+            continue
         for start, end in find_phrase(wanted, list(words(stretch))):
             if start == 0:
                 yield at, at + end
