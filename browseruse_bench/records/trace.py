@@ -215,9 +215,9 @@ class Trace(Record):
     """Whether a site of this run stood in for a public host."""
     guard: Guard
     evidence_policy: EvidencePolicy = "harness"
-    started_at: str | None
+    started_at: str | None = None
     """Wall clock, ISO 8601 in UTC; None: not told (imported)."""
-    wall_s: float | None = Field(ge=0)
+    wall_s: float | None = Field(default=None, ge=0)
     """Monotonic seconds that the agent had its browser; starting sites is not in them. None: not
     told (imported)."""
     n_steps: int = Field(ge=0)
