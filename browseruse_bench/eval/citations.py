@@ -49,6 +49,8 @@ VERSION = "2"
 Source = Literal["page", "call", "screenshot", "answer", "file", "state", "probe"]
 NEAR = 300
 """How much of a long line on each side of a quote decides how a value in it is read."""
+MAX_REMEMBERED = 10_000
+"""How many citations of one trace are remembered: regrades cite the same places."""
 MAX_PLACES = 200
 """How many places of one quote in one text are looked at."""
 
@@ -173,11 +175,14 @@ class Checker:
         if cited.source in ("answer", "file", "state", "probe"):
             # There is one of each, when the attempt settled, whatever step a judge names.
             cited = cited.model_copy(update={"step": "final"})
-        if cited not in self._placed:
-            if len(self._placed) > 10_000:
+        # Several threads may look up at the same time: what is returned is never read again.
+        placed = self._placed.get(cited)
+        if placed is None:
+            placed = self._look_up(cited)
+            if len(self._placed) > MAX_REMEMBERED:
                 self._placed.clear()
-            self._placed[cited] = self._look_up(cited)
-        return self._placed[cited]
+            self._placed[cited] = placed
+        return placed
 
     def support(self, item_id: str, placed: Sequence[Placed]) -> Support:
         """Whether citations carry a `met` of an item; those that do not help do not hold."""
@@ -353,9 +358,10 @@ class Checker:
         return self._as(cited, step=step, ref=None) if _spans(text, target) else None
 
     def _calls(self, step: Label) -> str:
-        if step not in self._call_texts:
-            self._call_texts[step] = self._told(step)
-        return self._call_texts[step]
+        text = self._call_texts.get(step)
+        if text is None:
+            text = self._call_texts[step] = self._told(step)
+        return text
 
     def _told(self, step: Label) -> str:
         made = self._steps[step]

@@ -51,6 +51,8 @@ class Account:
     """The same before anything was asked again."""
     raw_ref: str | None = None
     """Key of the last call in the ledger."""
+    refs: list[str] = field(default_factory=list[str])
+    """Keys of all calls in the ledger."""
     raw: str = ""
     """The last raw reply."""
 
@@ -63,14 +65,19 @@ class Account:
         """Add a reply."""
         self.n_calls += 1
         self.usages.append(reply.usage)
-        self.raw_ref, self.raw = reply.call, reply.raw
+        self._keep(reply.call, reply.raw)
 
     def take_failure(self, error: CallError) -> None:
         """Add a call that gave nothing."""
         self.n_calls += 1
         if error.usage is not None:
             self.usages.append(error.usage)
-        self.raw_ref, self.raw = error.call, error.raw
+        self._keep(error.call, error.raw)
+
+    def _keep(self, ref: str | None, raw: str) -> None:
+        self.raw_ref, self.raw = ref, raw
+        if ref is not None:
+            self.refs.append(ref)
 
     def take_settled(self, first: Settled, last: Settled) -> None:
         """Add the citations of a reply, as it was first and as it was used."""

@@ -40,6 +40,8 @@ from browseruse_bench.records.judgement import Finding
 
 Mode = Literal["whole", "per_item", "divide"]
 VERSION = "1"
+MAX_REFS = 200
+"""How many calls a judgement names."""
 TAKEN_APART = (TooLongError, TruncatedError, RefusalError)
 """What an agent could bring about by the length or the content of its trace."""
 
@@ -200,6 +202,7 @@ def _counts(account: Account) -> dict[str, Any]:
             "holding_at_first": account.n_first_holding,
         },
         "asked_again": {"form": account.n_malformed, "places": account.n_open},
+        **({"raw_refs": account.refs[:MAX_REFS]} if len(account.refs) > 1 else {}),
     }
 
 

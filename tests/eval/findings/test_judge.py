@@ -444,6 +444,25 @@ def test_prose_and_half_of_a_reply_are_ungraded_bl032(shop, text):
     assert verdict.findings is None
 
 
+class Paid(ScriptedModel):
+    async def ask(self, request, *, purpose, restricted=False):
+        reply = await super().ask(request, purpose=purpose, restricted=restricted)
+        usage = Usage(model="paid", output_tokens=10, cost_usd=0.25, price_source="x")
+        return reply.model_copy(update={"usage": usage, "call": f"{len(self.requests):064}"})
+
+
+def test_all_calls_are_paid_for_and_named(shop):
+    off = reply(finding("A1_price", "met", cite(1, "Kettle $30")))
+    model = Paid([reply(), off, reply(GOOD)])
+    verdict = asyncio.run(FindingsJudge(model).judge(case(shop, PRICE)))
+    [usage] = verdict.usage
+    assert (usage.output_tokens, usage.cost_usd) == (30, 0.75)
+    assert verdict.details["calls"] == 3
+    assert verdict.raw_ref == f"{3:064}"
+    assert verdict.details["raw_refs"] == [f"{n:064}" for n in (1, 2, 3)]
+    assert verdict.details["asked_again"] == {"form": 1, "places": 1}
+
+
 class Unfinished(ScriptedModel):
     finish = "length"
 
