@@ -53,7 +53,9 @@ def phone_numbers(text: str, region: str) -> Iterator[E164]:
     possible = phonenumbers.Leniency.POSSIBLE
     for match in phonenumbers.PhoneNumberMatcher(text, region, leniency=possible):
         number = re.sub(r"(?i)\s*[,;]?\s*(?:x|ext\.?|extension|#)[\s.:]*\d+$", "", match.raw_string)
-        yield E164.of_number(match.number, (match.start, match.start + len(re.sub(r"\D+$", "", number))))
+        yield E164.of_number(
+            match.number, (match.start, match.start + len(re.sub(r"\D+$", "", number)))
+        )
 
 
 def fitted(kind: Kind, old: str, value: str, region: str) -> str | None:

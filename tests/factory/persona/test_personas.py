@@ -10,7 +10,9 @@ from browseruse_bench.factory.personas import CARDS, COUNTRIES, FOLDER, VIN, Cou
 
 
 def test_the_countries_that_are_asked_for_are_there():
-    assert set(["US", "GB", "CA", "AU", "IN", "DE", "FR", "ES", "IT", "NL", "PL", "BR", "MX", "JP", "KR"]) <= set(COUNTRIES)
+    assert set(
+        ["US", "GB", "CA", "AU", "IN", "DE", "FR", "ES", "IT", "NL", "PL", "BR", "MX", "JP", "KR"]
+    ) <= set(COUNTRIES)
 
 
 @pytest.mark.parametrize("country", COUNTRIES)
