@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
 
@@ -66,6 +66,12 @@ class Budget:
     item_chars: int = 120_000
     """Text of the pieces that one item is then judged on."""
     item_images: int = 12
+
+    def text_only(self) -> Budget:
+        """The same without pictures, for a model that reads none. Items that are `visual` can
+        then be met by text alone.
+        """
+        return replace(self, images=0, image_bytes=0, chunk_images=0, rated_images=0, item_images=0)
 
     def of(self, kind: Kind) -> int:
         """Characters of all sections of a kind."""

@@ -254,6 +254,19 @@ def test_a_long_answer_and_many_steps_are_read_to_the_end(make_trace):
     assert statuses(verdict) == {"A1_conclusion": "met"}
 
 
+@pytest.mark.parametrize("mode", ["whole", "per_item", "divide"])
+def test_a_model_that_reads_no_pictures_is_sent_none(make_trace, mode):
+    folder = flooded(make_trace, pages=6)
+    made = rubric(item("A1_look", "visual", "$30"), item("A2_price", "page", "$30"))
+    verdict, model = judged(Believer(), folder, made, mode=mode, budget=Budget().text_only())
+    assert sum(len(request.images) for request in model.requests) == 0
+    assert verdict.reason is None
+    assert set(statuses(verdict).values()) == {"unsupported"}
+    seen = flooded(make_trace, pages=6, at=3)
+    verdict, _ = judged(Believer(), seen, made, mode=mode, budget=Budget().text_only())
+    assert set(statuses(verdict).values()) == {"met"}
+
+
 def test_flooding_gains_nothing(make_trace):
     folder = flooded(make_trace, at=99, pages=10)
     for mode in ("whole", "per_item", "divide"):
