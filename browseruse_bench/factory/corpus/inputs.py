@@ -219,14 +219,24 @@ def _microseconds(frame: Any) -> Any:
         scaled = pl.when(number < 1e11).then(number * 1e6).otherwise(number * 1e3)
         return scaled.cast(pl.Int64, strict=False)
     if kind == pl.String:
-        column = (
-            pl.col("time").str.to_datetime(
-                time_unit="us", time_zone="UTC", strict=False, exact=True
-            )
-            if frame["time"].null_count() < len(frame)
-            else pl.lit(None, pl.Datetime("us", "UTC"))
-        )
+        column = _parsed_times(column)
     return column.cast(pl.Datetime("us")).cast(pl.Int64)
+
+
+def _parsed_times(column: Any) -> Any:
+    """ISO 8601 with or without zone, seconds and time of day; what has no zone is UTC; null where
+    it is none of these.
+    """
+    import polars as pl
+
+    plain = column.str.strip_chars().str.replace("[Zz]$", "+00:00").str.replace("[Tt]", " ")
+    zoned = plain.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%z", time_unit="us", strict=False)
+    naive = [
+        plain.str.to_datetime(form, time_unit="us", strict=False).dt.replace_time_zone("UTC")
+        for form in ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M")
+    ]
+    day = plain.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us"))
+    return pl.coalesce(zoned, *naive, day.dt.replace_time_zone("UTC"))
 
 
 def _lines(piece: Piece, columns: Mapping[str, str]) -> Iterator[Batch]:
