@@ -10,6 +10,7 @@ STAGES = Registry(
     "stage",
     {
         "filter": "browseruse_bench.factory.stages.filter:Filter",
+        "persona": "browseruse_bench.factory.stages.persona:Persona",
     },
 )
 """Name -> a `Source`, `Stage` or `Fold` class, in order."""

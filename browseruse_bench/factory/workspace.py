@@ -82,6 +82,15 @@ class Stability(Record):
     rounds: int = Field(default=3, ge=0, le=3)
 
 
+class Personas(Record):
+    """[personas]: who stands for the people of the traffic."""
+
+    email_domain: str = Field(default="example.com", pattern=r"^[a-z0-9-]+(\.[a-z0-9-]+)+$")
+    """Of their e-mail addresses: one reserved for documentation, or one that you own."""
+    default_country: str = Field(default="US", pattern=r"^[A-Z]{2}$")
+    """Of a task whose text shows none."""
+
+
 class BudgetLimits(Record):
     """[budget]."""
 
@@ -103,6 +112,7 @@ class WorkspaceConfig(Record):
     fleet: Fleet = Fleet()
     screen: Screen = Screen()
     stability: Stability = Stability()
+    personas: Personas = Personas()
     budget: BudgetLimits = BudgetLimits()
 
 

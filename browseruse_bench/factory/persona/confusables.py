@@ -13,9 +13,12 @@ _ALIKE = {
     "p": "рρ", "q": "ԛգ", "r": "гᴦ", "s": "ѕꜱ", "t": "тτ", "u": "υսц", "v": "ѵν", "w": "ԝա", "x": "хχ",
     "y": "уүγ", "z": "ᴢ",
 }  # fmt: skip
-_SKELETON = {ord(other): plain for plain, others in _ALIKE.items() for other in others}
 # By eye these are one each: capital I, small l and 1; O and 0.
-_SKELETON |= {ord("1"): "i", ord("l"): "i", ord("0"): "o", ord("ӏ"): "i"}
+_SKELETON = {
+    **{ord(other): plain for plain, others in _ALIKE.items() for other in others},
+    **dict.fromkeys(map(ord, "1lӏ"), "i"),
+    ord("0"): "o",
+}
 
 
 def skeleton(text: str) -> str:

@@ -79,6 +79,8 @@ class Substituted:
 
     text: str
     edits: tuple[Edit, ...]
+    stayed: tuple[str, ...] = ()
+    """Targets of which the plan left other places alone."""
 
     def original(self) -> str:
         """The text as it was, from the result and the edits alone."""
@@ -222,7 +224,8 @@ def substitute(text: str, plan: Sequence[Replacement], *, region: str = "US") ->
         )
         shift += len(new) - len(old)
         at = end
-    result = Substituted("".join([*out, text[at:]]), tuple(edits))
+    stayed = tuple(sorted({item.target for _, item in stay}))
+    result = Substituted("".join([*out, text[at:]]), tuple(edits), stayed)
     _check_identifiers(text, result.edits)
     _check_initials(text, result.edits)
     _check_residue(result, plan, stay, region)

@@ -1,0 +1,226 @@
+"""Which value of a persona stands for each target of a plan."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from random import Random
+
+from browseruse_bench.factory.persona.canonical import canonical, is_cjk
+from browseruse_bench.factory.persona.dates import age_on, rewritten, year_in
+from browseruse_bench.factory.persona.proposal import Someone, Target
+from browseruse_bench.factory.persona.substitute import RefusedError, Replacement
+from browseruse_bench.factory.personas import (
+    CARDS,
+    COUNTRIES,
+    SCHEMES,
+    VIN,
+    Address,
+    Country,
+    Person,
+    load,
+)
+
+
+@dataclass(frozen=True)
+class Cast:
+    """Who stands for whom in one text."""
+
+    country: Country
+    domain: str
+    today: date
+    rng: Random
+    people: dict[str, Person]
+    addresses: dict[str, Address]
+    minors: frozenset[str]
+
+
+def cast(
+    persons: Sequence[Someone],
+    targets: Sequence[Target],
+    country: Country,
+    *,
+    domain: str,
+    today: date,
+    rng: Random,
+) -> Cast:
+    """A persona for each person: of its gender, none twice, one family name where they share it.
+
+    Raises:
+        RefusedError: there are more people than personas.
+    """
+    left = list(country.persons)
+    rng.shuffle(left)
+    people: dict[str, Person] = {}
+    families: dict[str, Person] = {}
+    for someone in persons or (Someone(id="p1", gender="n", minor=False),):
+        fits = [person for person in left if person.gender == someone.gender]
+        fits += [person for person in left if person.gender == "n" and person not in fits]
+        if someone.gender == "n":
+            fits += [person for person in left if person not in fits]
+        if not fits:
+            raise RefusedError("two_people_one_value", "NAME", "more people than personas")
+        person = fits[0]
+        left.remove(person)
+        words = _full(targets, someone.id).split()
+        if len(words) > 1:
+            other = families.setdefault(canonical(_family(words, country)).text, person)
+            person = person.model_copy(update={"family": other.family, "native": other.native and person.native and person.native.model_copy(update={"family": other.native.family})})  # fmt: skip
+        people[someone.id] = person
+    places = list(country.addresses)
+    rng.shuffle(places)
+    addresses = {who: places[index % len(places)] for index, who in enumerate(people)}
+    minors = frozenset(someone.id for someone in persons if someone.minor)
+    return Cast(country, domain, today, rng, people, addresses, minors)
+
+
+def _full(targets: Sequence[Target], person: str) -> str:
+    names = [t.verbatim for t in targets if t.kind == "NAME" and t.person == person]
+    return max(names, key=lambda name: (len(name.split()), len(name)), default="")
+
+
+def _family(words: list[str], country: Country) -> str:
+    return words[0] if country.name_order == "family_given" else words[-1]
+
+
+def replacements(targets: Sequence[Target], who: Cast) -> list[Replacement]:
+    """The plan for `substitute`.
+
+    Raises:
+        RefusedError: a persona has no value of that kind or form.
+    """
+    found: list[Replacement] = []
+    for target in targets:
+        value = _value(target, targets, who)
+        if value is None:
+            raise RefusedError("invalid_value", target.kind, "no persona has one")
+        found.append(
+            Replacement(target.verbatim, value, target.kind, target.person, target.occurrences)
+        )
+    return found
+
+
+def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
+    person, address = who.people[target.person], who.addresses[target.person]
+    old = target.verbatim
+    match target.kind:
+        case "NAME":
+            return _name(old, _full(targets, target.person), person, who.country)
+        case "DOB" | "AGE":
+            return _dated(target, person, who)
+        case "CARD" | "CARD_LAST4" | "IBAN" | "NATIONAL_ID" | "BANK":
+            return _number(target, who)
+        case "PASSPORT" | "PLATE" | "ORDER_ID" | "LOYALTY" | "CARD_CVV":
+            return shaped(old, who.rng)
+        case "COMPANY":
+            return None
+        case _:
+            return {
+                "EMAIL": f"{person.email}@{who.domain}",
+                "PHONE": person.phone,
+                "ADDRESS": address.line,
+                "STREET": address.street,
+                "CITY": address.city,
+                "REGION": address.region,
+                "ZIP": address.postal,
+                "USERNAME": f"{person.email.replace('.', '_')}88",
+                "PASSWORD": "Kestrel-Lamp-42!",
+                "CARD_EXP": re.sub(r"\d+$", lambda m: "2031"[-len(m.group()) :], old),
+                "VIN": VIN,
+                "IP": "198.51.100.24",
+                "URL": f"https://{person.email}.{who.domain}",
+            }[target.kind] or None
+
+
+def shaped(old: str, rng: Random) -> str:
+    """Other digits for digits and other letters for letters."""
+    letters, digits = "ABCDEFGHJKLMNPRSTUVWXYZ", "0123456789"
+    out = ""
+    for char in old:
+        pool = digits if char.isdigit() else letters if char.isalpha() else char
+        pool = pool.lower() if char.islower() else pool
+        choices = [other for other in pool if other != char] or [char]
+        out += rng.choice(choices)
+    return out
+
+
+def _name(old: str, full: str, person: Person, country: Country) -> str | None:
+    given, family = person.given, person.family
+    joint = " "
+    if person.native and any(is_cjk(char) for char in old):
+        given, family = person.native.given, person.native.family
+        joint = " " if " " in full else ""
+        if " " not in full and old != full:
+            return family if full.startswith(old) else given if full.endswith(old) else None
+    words, whole = old.split(), canonical(full).text.split()
+    first, last = (family, given) if country.name_order == "family_given" else (given, family)
+    if len(words) == 1 and len(whole) == 1:
+        return f"{first}{joint}{last}" if joint == "" else given
+    if len(words) == 1:
+        return _part(words[0], canonical(old).text, whole, first, last)
+    if canonical(words[0]).text != whole[0] and not _initial(words[0]):
+        return last  # "van der Berg"
+    one = first[0] + words[0][1:] if _initial(words[0]) else first
+    other = last[0] + words[-1][1:] if _initial(words[-1]) else last
+    return f"{one}{joint}{other}"
+
+
+def _initial(word: str) -> bool:
+    return len(word.rstrip(".")) == 1
+
+
+def _part(word: str, plain: str, whole: list[str], first: str, last: str) -> str:
+    if _initial(word):
+        return (last if plain[0] == whole[-1][0] != whole[0][0] else first)[0] + word[1:]
+    # What is neither part of the full name (a nickname, a middle name) stands for the first.
+    return last if plain == whole[-1] else first
+
+
+def _dated(target: Target, person: Person, who: Cast) -> str | None:
+    minor = target.person in who.minors
+    birth = person.birth_date
+    if target.kind == "DOB":
+        year = year_in(target.verbatim)
+        if minor:
+            if year is None:
+                return None
+            birth = birth.replace(year=year)
+            if not 0 <= age_on(birth, who.today) < 18:
+                return None
+        return rewritten(target.verbatim, birth, who.country.date_order, who.country.languages)
+    found = re.search(r"\d+", target.verbatim)
+    if found is None:
+        return None
+    old = int(found.group())
+    age = (old - 1 if old > 1 else 2) if old < 18 else age_on(birth, who.today)
+    return target.verbatim[: found.start()] + str(age) + target.verbatim[found.end() :]
+
+
+def _number(target: Target, who: Cast) -> str | None:
+    old = target.verbatim
+    digits = canonical(old).solid[0]
+    index = list(who.people).index(target.person)
+    if target.kind == "CARD":
+        fits = [c for c in CARDS if c[0] == digits[0] and len(c) == len(digits) and c != digits]
+        return fits[0] if fits else None
+    if target.kind == "CARD_LAST4":
+        return CARDS[0][-4:] if digits != CARDS[0][-4:] else CARDS[1][-4:]
+    if target.kind == "IBAN":
+        code = digits[:2].upper()
+        return load(code).iban if code in COUNTRIES and index == 0 else None
+    if target.kind == "BANK":
+        return who.country.bank.get("routing") if _is_routing(digits) else shaped(old, who.rng)
+    schemes = [s for s, is_valid in SCHEMES.items() if is_valid(canonical(old).text.upper())]
+    for country in (who.country, *(load(code) for code in COUNTRIES)):
+        for scheme in schemes:
+            if scheme in country.persons[0].ids:
+                return country.persons[index % len(country.persons)].ids[scheme]
+    return shaped(old, who.rng)
+
+
+def _is_routing(digits: str) -> bool:
+    if len(digits) != 9 or not digits.isdigit():
+        return False
+    return sum(int(d) * w for d, w in zip(digits, (3, 7, 1) * 3, strict=True)) % 10 == 0
