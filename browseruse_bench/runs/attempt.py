@@ -280,6 +280,8 @@ class _Live:
             if not self._lost():
                 raise
             now = self.sink.now()
+            if self.metered is not None:
+                await self.metered.settle()
             errors = (f"{type(error).__name__}: {error}",)
             final = Step(index=len(self.sink.steps) + 1, t0=now, t1=now, errors=errors)
             outcome = Outcome(status="infrastructure", reason=DIED)

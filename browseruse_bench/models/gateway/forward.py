@@ -336,7 +336,9 @@ def _check_length(call: Call) -> None:
 
 
 def _name(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    """What went wrong; of a request that could not even be written it would show a header."""
+    name = type(error).__name__
+    return f"{name}: {error}" if str(error) and name != "LocalProtocolError" else name
 
 
 def retry_after_s(headers: Mapping[str, str], *, now: datetime | None = None) -> float | None:

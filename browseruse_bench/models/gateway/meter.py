@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Literal
 
-from browseruse_bench.errors import BudgetError, StoreError
+from browseruse_bench.errors import BudgetError, ConfigError, StoreError
 from browseruse_bench.models import prices
 from browseruse_bench.models.gateway.bodies import as_kept, prompt_tokens
 from browseruse_bench.models.gateway.call import Call, Denied, Outage
@@ -88,8 +88,8 @@ class Meter:
         """Why the provider gave nothing at the last call; None: it gave something."""
         self.answered_at: float | None = None
         """When it last did, on `time.monotonic`."""
-        self.fault: StoreError | None = None
-        """What could not be written: the harness's own fault."""
+        self.fault: Exception | None = None
+        """What went wrong in the harness itself: what could not be written, say."""
         self.n_calls = 0
         """Calls that were sent to the provider."""
         self.n_replayed = 0
@@ -147,12 +147,17 @@ class Meter:
         for budget, by in self._budgets:
             await self._hold(call, budget, by)
 
+    def failed(self, fault: Exception) -> None:
+        """The harness itself failed in a call."""
+        self.fault = self.fault or fault
+        self._changed(self)
+
     async def end(self, call: Call) -> None:
         """Count the call, keep it, and let go of what was held for it. When this returns it is
         on disk.
 
         Raises:
-            StoreError: it could not be written; `fault` says so, too.
+            StoreError: it could not be written.
         """
         usage, outcome = self._used(call)
         kept = None if self._ledger is None or call.replayed else self._kept(call, usage)
@@ -165,11 +170,7 @@ class Meter:
                 asyncio.to_thread(self._keep, kept),
             )
         except OSError as error:
-            self.fault = StoreError(f"{error.filename or 'calls'}: {error.strerror or error}")
-            raise self.fault from error
-        except StoreError as error:
-            self.fault = error
-            raise
+            raise StoreError(f"{error.filename or 'calls'}: {error.strerror or error}") from error
         finally:
             self._count(call, usage, outcome)
             self._changed(self)
@@ -210,6 +211,8 @@ class Meter:
             self._spend(str(error), by)
             self._changed(self)
             raise Denied(402, str(error), "budget_limit") from None
+        except ConfigError as error:
+            raise Denied(400, str(error), "not_priced") from None
         call.held.append((budget, id))
 
     def _spend(self, reason: str, by: By) -> None:

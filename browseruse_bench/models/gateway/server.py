@@ -25,12 +25,12 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl
 
-from browseruse_bench.errors import ConfigError, StoreError
+from browseruse_bench.errors import ConfigError
 from browseruse_bench.models.gateway.call import Call, Denied, read_call
 from browseruse_bench.models.gateway.endpoint import Endpoint
 from browseruse_bench.models.gateway.forward import Broken, Cleaner, Upstream, Way
 from browseruse_bench.models.gateway.meter import Meter
-from browseruse_bench.models.gateway.tokens import MAX_CALLS, Grant, Grants, shown
+from browseruse_bench.models.gateway.tokens import Grant, Grants, shown
 from browseruse_bench.models.gateway.wires import WIRES, Json, Wire, wires_of
 from browseruse_bench.models.open import limiter_of
 from browseruse_bench.models.spec import ModelSpec
@@ -71,6 +71,8 @@ class Gateway:
         self._http: httpx.AsyncClient | None = None
         self._server: Any = None
         self._serving: asyncio.Task[None] | None = None
+        self.faults: list[Exception] = []
+        """What went wrong in the gateway itself; the meter of the call knows it, too."""
 
     async def __aenter__(self) -> Gateway:
         """Start.
@@ -128,6 +130,11 @@ class Gateway:
         if not wires_of(spec.provider):
             raise ConfigError(f"model {spec.label}: is asked over no wire, so through no gateway")
         if spec.key is not None:
+            if not (spec.key.isascii() and spec.key.isprintable()):
+                raise ConfigError(
+                    f"{spec.key_name or 'the key'} of {spec.label}: holds what no header can, such "
+                    "as a line's end or a letter beyond ASCII"
+                )
             register(spec.key)
         grant = Grant(meter, way or self._upstream(spec))
         return Access(Endpoint(self.url, self._grants.issue(grant), spec.provider), grant)
@@ -156,11 +163,12 @@ class Gateway:
             await self._answer(scope, receive, client)
         except Denied as denied:
             await client.failed(denied, _wire_like(scope))
-        except StoreError as error:
-            fault = Denied(500, f"the harness failed: {error}", "harness")
-            await client.failed(fault, _wire_like(scope))
         except (Broken, _Gone):
             return
+        except Exception as error:  # noqa: BLE001  it would be lost in the server
+            self.faults.append(error)
+            fault = Denied(500, f"the harness failed: {type(error).__name__}", "harness")
+            await client.failed(fault, _wire_like(scope))
 
     async def _answer(self, scope: Scope, receive: Receive, client: _Client) -> None:
         headers: list[tuple[bytes, bytes]] = scope["headers"]
@@ -183,14 +191,11 @@ class Gateway:
             raise Denied(405, f"{path} takes POST only", "method_not_allowed")
         if ("alt", "sse") not in query and wire.queries(path):
             raise Denied(400, f"{path}: give ?alt=sse", "invalid_request")
-        call = read_call(wire, path, await _body(headers, receive), spec)
-        if grant.n_calls >= MAX_CALLS:
-            raise Denied(
-                429, f"{MAX_CALLS} calls of this token are under way", "rate_limit", retry_after_s=1
-            )
-        carried = asyncio.create_task(self._carry(grant, call, headers, client))
-        grant.add(carried)
-        await _unless_gone(carried, receive)
+        with grant.place():
+            call = read_call(wire, path, await _body(headers, receive), spec)
+            carried = asyncio.create_task(self._carry(grant, call, headers, client))
+            grant.add(carried)
+            await _unless_gone(carried, receive)
 
     async def _carry(
         self, grant: Grant, call: Call, headers: Sequence[tuple[bytes, bytes]], client: _Client
@@ -207,18 +212,24 @@ class Gateway:
 
         named = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers}
         try:
-            await grant.meter.begin(call)
-            await grant.way.forward(call, named, client, settle)
-        except asyncio.CancelledError:
-            if call.why:
-                call.answered()  # the provider failed first, and the client left for that
-            call.ended("left", "the client went away, or its attempt was over")
+            try:
+                await grant.meter.begin(call)
+                await grant.way.forward(call, named, client, settle)
+            except asyncio.CancelledError:
+                if call.why:
+                    call.answered()  # the provider failed first, and the client left for that
+                call.ended("left", "the client went away, or its attempt was over")
+                raise
+            except Denied as denied:
+                call.ended("denied", str(denied))
+                raise
+            finally:
+                await settle()
+        except (Denied, Broken):
             raise
-        except Denied as denied:
-            call.ended("denied", str(denied))
+        except Exception as error:
+            grant.meter.failed(error)
             raise
-        finally:
-            await settle()
         await client.finish()
 
 

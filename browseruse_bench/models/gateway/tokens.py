@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 
+from browseruse_bench.models.gateway.call import Denied
 from browseruse_bench.models.gateway.forward import Way
 from browseruse_bench.models.gateway.meter import Meter
 
@@ -27,6 +29,24 @@ class Grant:
         self.way = way
         self.revoked = False
         self._calls: set[asyncio.Task[None]] = set()
+        self.n_open = 0
+        """Requests that have a place."""
+
+    @contextmanager
+    def place(self) -> Generator[None]:
+        """One of a few requests at a time, from before its body is read.
+
+        Raises:
+            Denied: there is no place.
+        """
+        if self.n_open >= MAX_CALLS:
+            why = f"{MAX_CALLS} calls of this token are under way"
+            raise Denied(429, why, "rate_limit", retry_after_s=1)
+        self.n_open += 1
+        try:
+            yield
+        finally:
+            self.n_open -= 1
 
     @property
     def n_calls(self) -> int:

@@ -25,6 +25,7 @@ async def provider():
 async def gateway():
     async with Gateway() as opened:
         yield opened
+        assert opened.faults == []
 
 
 class Opened:

@@ -9,8 +9,9 @@ import sys
 
 import pytest
 
+from browseruse_bench.errors import ConfigError
 from browseruse_bench.models.gateway import server
-from browseruse_bench.models.gateway.tokens import PREFIX, Grants
+from browseruse_bench.models.gateway.tokens import MAX_CALLS, PREFIX, Grants
 from tests.models.gateway.plain_client import body_of, post, raw
 from tests.models.gateway.pretend_provider import KEY, chat, stream, whole
 
@@ -266,8 +267,8 @@ async def test_two_lengths_of_one_body_are_refused(way, provider):
 async def test_one_token_cannot_hold_more_than_a_few_calls(way, provider):
     access = way.open()
     provider.usual = lambda got: stream("hang")
-    calls = [asyncio.create_task(post(access)) for _ in range(server.MAX_CALLS)]
-    while len(provider.got) < server.MAX_CALLS:
+    calls = [asyncio.create_task(post(access)) for _ in range(MAX_CALLS)]
+    while len(provider.got) < MAX_CALLS:
         await asyncio.sleep(0.01)
     status, headers, said = await post(access)
     assert (status, said["error"]["code"]) == (429, "rate_limit")
@@ -311,6 +312,33 @@ async def test_the_key_is_in_no_answer_log_or_record_even_if_the_provider_says_i
     assert REAL.decode() not in out + err + logged
     assert access.endpoint.token not in out + err + logged
     assert access.endpoint.token.encode() not in way.written()
+
+
+async def test_waiting_bodies_take_places_too(way, provider):
+    access = way.open()
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:{way.gateway.port}\r\n"
+        f"authorization: Bearer {access.endpoint.token}\r\ncontent-length: 100\r\n\r\n{{"
+    ).encode()
+    waiting = [asyncio.create_task(raw(way.gateway.port, head)) for _ in range(MAX_CALLS)]
+    async with asyncio.timeout(20):
+        while access.grant.n_open < MAX_CALLS:
+            await asyncio.sleep(0.01)
+        assert (await post(access))[0] == 429
+        for one in waiting:
+            one.cancel()
+        while access.grant.n_open:
+            await asyncio.sleep(0.01)
+    assert (await post(access))[0] == 200
+
+
+async def test_a_key_that_no_header_can_hold_is_refused_and_not_shown(way):
+    for key in ("sk-0123456789\nx: y", "sk-0123456789é"):
+        with pytest.raises(
+            ConfigError, match="MY_KEY of small: holds what no header can"
+        ) as caught:
+            way.open(key=key, key_name="MY_KEY")
+        assert "0123456789" not in str(caught.value)
 
 
 async def test_a_redirect_of_the_provider_is_not_followed_with_the_key(way, provider):

@@ -229,6 +229,8 @@ async def test_a_ledger_that_cannot_be_written_is_the_harness_own_fault(way, pro
     status, *_ = await post(access)
     assert status == 500
     assert isinstance(access.grant.meter.fault, StoreError)
+    assert way.gateway.faults == [access.grant.meter.fault]
+    way.gateway.faults.clear()
 
 
 async def test_the_price_list_and_writes_into_a_cache_have_their_own_prices(way, provider):
