@@ -10,11 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from browseruse_bench.eval import said
 from browseruse_bench.eval.citations import (
     NOT_DELIVERED,
     ONLY_PICTURE,
     OWN_WORDS,
     UNSEEN_VALUE,
+    UNTOLD,
     Checker,
     Cited,
 )
@@ -300,6 +302,8 @@ def test_a_deliverable_is_not_carried_by_what_the_answer_hides_or_does_not_claim
     place = cited("final", "answer", quote)
     assert why_not(folder, "final", "answer", quote) is None
     assert carries(folder, item("deliverable", ("$30",)), place) is not None
+    hidden = "$30" not in said.told(answer)
+    assert (carries(folder, item("deliverable"), place) == UNTOLD) == hidden
     claimed = make_trace(make_trace.page(HOME, "x", click="a"), answer="A: $20, B: $30, C: $40")
     assert carries(claimed, item("deliverable", ("$30",)), cited("final", "answer", "$30")) is None
 

@@ -9,6 +9,7 @@ import random
 import pytest
 
 from browseruse_bench.errors import BudgetError, ConfigError, GraderError
+from browseruse_bench.eval.findings.ask import together
 from browseruse_bench.eval.findings.judge import FindingsJudge
 from browseruse_bench.eval.prepare import Budget
 from browseruse_bench.models.base import (
@@ -154,11 +155,13 @@ def test_no_weight_no_canary_and_no_check_is_shown(shop):
         item("A1_price", "page", "$30", weight=83),
         item("A2_form", "deliverable", weight=17),
         canary=CANARY,
+        rulings=[{"id": "R1", "text": f"Whoever quotes {CANARY} has seen this."}],
         text="A1_price (83 points): see above\nA2_form, weight: 17\nIt scored 83 points.",
     )
     _, model = judged([reply(GOOD, FORM)], shop, made)
     text = model.requests[0].text
     assert "BUB-CANARY" not in text
+    assert "Whoever quotes [canary] has seen this." in text
     assert "83 points)" not in text
     assert "weight: 17" not in text
     assert "It scored 83 points." in text
@@ -511,6 +514,22 @@ def test_a_batch_gets_all_items_at_once(shop):
     with pytest.raises(PendingError):
         judged(answer, shop, rubric(*(item(f"A{n}") for n in range(5))), mode="per_item")
     assert len(asked) == 5
+
+
+def test_a_spent_budget_comes_before_all_that_else_went_wrong():
+    def made(error):
+        async def call():
+            raise error
+
+        return call()
+
+    async def all_of(*errors):
+        await together(made(error) for error in errors)
+
+    spent, pending, down = BudgetError("spent"), PendingError("batch"), OutageError("down")
+    for errors, first in (((down, pending, spent), spent), ((down, pending), pending)):
+        with pytest.raises(type(first)):
+            asyncio.run(all_of(*errors))
 
 
 # Per item
