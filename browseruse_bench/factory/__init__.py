@@ -11,6 +11,7 @@ STAGES = Registry(
     {
         "filter": "browseruse_bench.factory.stages.filter:Filter",
         "persona": "browseruse_bench.factory.stages.persona:Persona",
+        "restyle": "browseruse_bench.factory.stages.restyle:Restyle",
     },
 )
 """Name -> a `Source`, `Stage` or `Fold` class, in order."""

@@ -1,0 +1,1 @@
+"""A task in the words of a personal request: what must survive, and how that is checked."""
