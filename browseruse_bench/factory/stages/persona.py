@@ -25,6 +25,7 @@ from browseruse_bench.factory.stage import Dropped, Kept, Stage
 from browseruse_bench.factory.workspace import WorkspaceConfig
 from browseruse_bench.models.base import Message, Request
 from browseruse_bench.records.candidate import Candidate
+from browseruse_bench.store.journal import Journal
 
 PROMPT = Path(__file__).parents[1] / "persona" / "find.md"
 VARIANTS = 4
@@ -80,7 +81,13 @@ class Persona(Stage[Candidate, Candidate]):
             return Dropped("refused", {**where, "why": str(error)})
         if problems := residue(result, [k.verbatim for k in proposed.kept], country):
             return Dropped("quarantined", {**where, "left": problems})
+        self._note(unit, ctx, {**where, **_noted(result, proposed, key)})
         return Kept(unit.model_copy(update={"text": result.text, "country": country}))
+
+    def _note(self, unit: Candidate, ctx: Context, what: Mapping[str, Any]) -> None:
+        """A line of notes.jsonl: what was replaced where, and what was kept and why."""
+        with Journal(ctx.folder / "notes.jsonl") as notes:
+            notes.append({"unit": unit.key, **what})
 
     async def _proposed(self, unit: Candidate, hits: Sequence[Hit], ctx: Context) -> Proposal:
         candidates = [f"{hit.kind}: {unit.text[hit.start : hit.end]}" for hit in hits]
@@ -123,3 +130,15 @@ class Persona(Stage[Candidate, Candidate]):
                 if error.refusal not in _DRAW_AGAIN or not left:
                     raise
         raise AssertionError("the last variant returns or raises")
+
+
+def _noted(result: Substituted, proposed: Proposal, key: bytes) -> dict[str, Any]:
+    """Places, kinds and keyed hashes; no value."""
+    return {
+        "edits": [
+            {"start": e.start, "end": e.end, "new_start": e.new_start, "new_end": e.new_end,
+             "kind": e.kind, "person": e.person, "value": keyed_hash(key, e.old)}
+            for e in result.edits
+        ],
+        "kept": [{"reason": k.reason, "value": keyed_hash(key, k.verbatim)} for k in proposed.kept],
+    }  # fmt: skip

@@ -1,0 +1,33 @@
+"""What the deterministic stages say of nine tasks that people gave to agents."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from browseruse_bench.factory.persona.country import country_of
+from browseruse_bench.factory.persona.detect import detect
+
+ROOT = Path(os.environ.get("BUBENCH_ORACLE_DATA", "/nowhere"))
+FILE = ROOT / "real_user_tasks/from_github_issues.jsonl"
+pytestmark = [
+    pytest.mark.oracle,
+    pytest.mark.skipif(not FILE.is_file(), reason="no BUBENCH_ORACLE_DATA"),
+]
+
+
+def said():
+    tasks = [json.loads(line)["task"] for line in FILE.read_text().splitlines()]
+    return [
+        {(hit.kind, task[hit.start : hit.end]) for hit in detect(task, country_of(task)[0])}
+        for task in tasks
+    ]
+
+
+def test_contact_data_is_found_and_the_rest_is_left_alone():
+    found = said()
+    assert len(found) == 9
+    assert found[0] == {("EMAIL", "xxxxxxx@gmail.com")}
+    assert ("EMAIL", "jane.doe@example.com") in found[6]
+    assert [i for i, hits in enumerate(found) if hits] == [0, 6]
