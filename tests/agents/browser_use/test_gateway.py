@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+from browseruse_bench.errors import ConfigError
 from browseruse_bench.models.ledger import Ledger
 from browseruse_bench.models.spending_log import FILE, Spending
 from browseruse_bench.records.trace import Limits
@@ -66,7 +67,9 @@ def run(tmp_path, installed, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MY_KEY", KEY)
 
-    async def play(served, *, model="openai:played", base="/v1", budget_usd=None, **limits):
+    async def play(
+        served, *, model="openai:played", base="/v1", budget_usd=None, guard="auto", **limits
+    ):
         (tmp_path / "bubench.toml").write_text(f"""
 [models.mine]
 id = "{model}"
@@ -83,6 +86,7 @@ usd_per_million = {{input = 1.0, cached = 0.1, output = 10.0}}
                 model="mine",
                 limits=Limits(**{"timeout_s": 150, **limits}),
                 budget_usd=budget_usd,
+                guard=guard,
                 experiments=tmp_path / "experiments",
                 retries=0,
             )
@@ -124,10 +128,21 @@ async def test_budget_ledger_and_redaction_hold_and_no_worker_sees_the_key(run, 
     written = [path for path in (tmp_path / "experiments").rglob("*") if path.is_file()]
     assert [path for path in written if KEY.encode() in path.read_bytes()] == []
     assert [path for path in written if b"sk-bubench-" in path.read_bytes()] == []
-    # The level that this machine allows: there, the worker's only ways out are the proxy, its
-    # browser and the gateway.
-    assert trace.guard.level == planned.run.guard.level
     assert os.environ["MY_KEY"] == KEY
+
+
+@pytest.mark.parametrize("guard", ["layered", "confined", "flags"])
+async def test_a_worker_reaches_it_at_every_level_of_the_guard(run, guard):
+    with AnyWire(SCRIPT) as served:
+        try:
+            _, folder = await run(served, guard=guard)
+        except ConfigError as error:
+            pytest.skip(str(error))
+    trace = folder.trace
+    assert trace.guard.level == guard
+    assert trace.outcome.answer == "There are 17."
+    assert len(served.requests) == 3
+    assert trace.guard.hits is None or [h for h in trace.guard.hits if h.by == "worker"] == []
 
 
 async def test_an_attempt_ends_at_its_limit_in_usd_which_no_call_passes(run):
