@@ -74,10 +74,9 @@ def decoded(content: bytes, suffix: str, sealed_as: str | None = None) -> Iterat
 
 
 def _cells(content: bytes) -> Iterator[bytes]:
-    import pyarrow.parquet as parquet
+    import polars
 
-    table = parquet.read_table(io.BytesIO(content))
-    for row in table.to_pylist():
+    for row in polars.read_parquet(io.BytesIO(content)).iter_rows(named=True):
         yield json.dumps(row, ensure_ascii=False, default=str).encode(errors="replace")
 
 
