@@ -5,7 +5,7 @@
                                                 rensa, datasketch and polars, run by PYTHON
     python benches/corpus.py scale N [DIR]      N rows end to end: rows/s, processor time, peak
 
-`scale` makes the corpus in DIR first, where it is not there; with `--limit GB` the filter works
+`scale` makes the corpus in DIR first, where it is not there (N of 0: takes what is there); with `--limit GB` the filter works
 under that limit on its address space. Give one figure at a time to a calm machine; both wall and
 processor time are said.
 """
@@ -297,7 +297,8 @@ def main() -> None:
     elif a.command == "exact":
         exact(a.folder)
     else:
-        make(a.folder, a.n, a.seed)
+        if a.n:
+            make(a.folder, a.n, a.seed)
         scale(a.folder, a.limit)
 
 
