@@ -11,6 +11,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from browseruse_bench.errors import ModelError
 from browseruse_bench.factory.context import Context
 from browseruse_bench.factory.persona import proposal as proposing
 from browseruse_bench.factory.persona.country import country_of
@@ -102,7 +105,12 @@ class Persona(Stage[Candidate, Candidate]):
             schema_name="personal_data",
         )
         reply = await ctx.model("persona").ask(request, purpose="persona", restricted=True)
-        return Proposal.model_validate(reply.value)
+        try:
+            return Proposal.model_validate(reply.value)
+        except ValidationError as error:
+            # Its own message would repeat what it was given: personal data.
+            places = {".".join(map(str, problem["loc"])) for problem in error.errors()}
+            raise ModelError(f"the reply fits no proposal: {', '.join(sorted(places))}") from None
 
     def _replaced(
         self,

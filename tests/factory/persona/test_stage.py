@@ -323,6 +323,14 @@ async def test_no_original_value_is_in_what_the_stage_writes(tmp_path):
     assert key in files or not key.exists()
 
 
+async def test_a_reply_of_another_form_fails_without_repeating_it(tmp_path):
+    model = ScriptedModel([{"targets": [{"verbatim": "Ann Delacroix"}]}])
+    settled, folder = await run(tmp_path, [TASK], model)
+    assert settled.flow.failed == 1
+    assert "the reply fits no proposal" in folder.journal_path.read_text()
+    assert not leaked(["Delacroix"], folder.journal_path.read_bytes())
+
+
 def test_the_leak_test_finds_a_leak():
     assert leaked(["Delacroix"], b"xDELACROIXy") == [0]
     assert leaked(["Ann"], b"Ann.") == [0]
