@@ -18,6 +18,7 @@ from browseruse_bench.factory.context import Context
 from browseruse_bench.factory.persona import proposal as proposing
 from browseruse_bench.factory.persona.country import country_of
 from browseruse_bench.factory.persona.detect import Hit, detect
+from browseruse_bench.factory.persona.observations import observations
 from browseruse_bench.factory.persona.proposal import DisbelievedError, Proposal, Target
 from browseruse_bench.factory.persona.residue import residue
 from browseruse_bench.factory.persona.secrets import keyed_hash, workspace_key
@@ -65,7 +66,12 @@ class Persona(Stage[Candidate, Candidate]):
         """As the criterion says: can the task succeed with every personal value replaced?"""
         country, evidence = country_of(unit.text, self._config.personas.default_country)
         hits = detect(unit.text, country)
-        where = {"country": country, "country_evidence": [list(e) for e in evidence]}
+        today = date.fromisoformat(ctx.clock()[:10])
+        where = {
+            "country": country,
+            "country_evidence": [list(e) for e in evidence],
+            "observed": [list(seen) for seen in observations(unit.text, today)],
+        }
         proposed = await self._proposed(unit, hits, ctx)
         try:
             targets = proposing.checked(unit.text, proposed, hits, country)

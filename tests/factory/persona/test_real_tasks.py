@@ -2,12 +2,15 @@
 
 import json
 import os
+from datetime import date
 from pathlib import Path
 
 import pytest
 
+from browseruse_bench.factory.corpus.local import find_local
 from browseruse_bench.factory.persona.country import country_of
 from browseruse_bench.factory.persona.detect import detect
+from browseruse_bench.factory.persona.observations import observations
 
 ROOT = Path(os.environ.get("BUBENCH_ORACLE_DATA", "/nowhere"))
 FILE = ROOT / "real_user_tasks/from_github_issues.jsonl"
@@ -17,8 +20,12 @@ pytestmark = [
 ]
 
 
+def real_tasks():
+    return [json.loads(line)["task"] for line in FILE.read_text().splitlines()]
+
+
 def said():
-    tasks = [json.loads(line)["task"] for line in FILE.read_text().splitlines()]
+    tasks = real_tasks()
     return [
         {(hit.kind, task[hit.start : hit.end]) for hit in detect(task, country_of(task)[0])}
         for task in tasks
@@ -31,3 +38,13 @@ def test_contact_data_is_found_and_the_rest_is_left_alone():
     assert found[0] == {("EMAIL", "xxxxxxx@gmail.com")}
     assert ("EMAIL", "jane.doe@example.com") in found[6]
     assert [i for i, hits in enumerate(found) if hits] == [0, 6]
+
+
+def test_accounts_past_dates_and_local_addresses_are_said():
+    seen = [
+        {observation.kind for observation in observations(task, date(2026, 6, 1))}
+        for task in real_tasks()
+    ]
+    assert {i for i, kinds in enumerate(seen) if "account" in kinds} == {0, 5}
+    assert {i for i, kinds in enumerate(seen) if "past_date" in kinds} == {0}
+    assert [i for i, task in enumerate(real_tasks()) if find_local(task)] == [6]
