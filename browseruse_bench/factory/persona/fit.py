@@ -96,7 +96,7 @@ def _phone(old: str, value: str, region: str) -> str | None:
     form = next((f for s, f in zip(source.forms, new.forms, strict=True) if s == digits), None) if source else None  # fmt: skip
     if form is None:
         form = new.forms[1] if written_with else new.forms[0]
-    if len(form) == len(digits):
+    if len(form) == len(digits) and (not written_with or _same_prefix(source, new)):
         result = regrouped(old, form)
     else:
         shape = phonenumbers.PhoneNumberFormat
@@ -106,6 +106,12 @@ def _phone(old: str, value: str, region: str) -> str | None:
         )
     again = E164.of(result, region)
     return result if again and again.e164 == new.e164 else None
+
+
+def _same_prefix(source: E164 | None, new: E164) -> bool:
+    """Whether both country codes have as many digits, so that one grouping fits both."""
+    sizes = {len(n.forms[1]) - len(n.forms[3]) for n in (source, new) if n is not None}
+    return len(sizes) == 1
 
 
 def _name(old: str, value: str) -> str:

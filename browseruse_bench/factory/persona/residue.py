@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from browseruse_bench.factory.persona.canonical import canonical
 from browseruse_bench.factory.persona.confusables import is_mixed, skeleton
 from browseruse_bench.factory.persona.detect import detect
-from browseruse_bench.factory.persona.substitute import Substituted
+from browseruse_bench.factory.persona.shapes import PARTICLES
+from browseruse_bench.factory.persona.substitute import COMMON_WORDS, Substituted
 
 LONG = 6
 """Characters from which on a value is looked for by bytes; a shorter one as a whole word."""
@@ -44,8 +45,11 @@ def residue(result: Substituted, kept: Sequence[str], country: str) -> list[str]
         # A word that the plan left alone elsewhere (the car, not the wife) is still there.
         if canonical(gone[index]).text not in stayed:
             problems.append(f"value of kind {result.edits[index].kind}")
-    words = {w for e in result.edits if e.kind == "NAME" for w in canonical(e.old).text.split() if len(w) > 2}  # fmt: skip
-    long = sorted(word for word in words if len(word) >= LONG and word not in stayed)
+    words = {w for e in result.edits if e.kind == "NAME" for w in canonical(e.old).text.split() if len(w.rstrip(".")) > 2}  # fmt: skip
+    own_words = {w for e in result.edits for w in canonical(e.new).text.split()}
+    # A word of a name by itself: `ann` after `Ann Delacroix` became another. Months, brands and
+    # other words that names are as well stay, or no text with an April would pass.
+    long = sorted(words - stayed - COMMON_WORDS - PARTICLES - own_words)
     if leaked(long, canonical(text).text.encode()):
         problems.append("part of a name")
     shapes = {skeleton(word) for word in words}

@@ -93,7 +93,7 @@ class Substituted:
 
 
 Span = tuple[int, int]
-_COMMON = frozenset(
+COMMON_WORDS = frozenset(
     Path(__file__).with_name("names_that_are_words.txt").read_text(encoding="utf-8").split()
 )
 """Names that are words, months or brands as well: their places are named, or they are refused."""
@@ -282,7 +282,7 @@ def _wanted(text: str, item: Replacement, found: list[Span]) -> set[int]:
             raise RefusedError("ambiguous", item.kind, "a short number without a cue")
         return cued
     word = canonical(item.target).text
-    if item.kind == "NAME" and word in _COMMON and len(found) > 1:
+    if item.kind == "NAME" and word in COMMON_WORDS and len(found) > 1:
         raise RefusedError("ambiguous", item.kind, "a name that is a word as well")
     return set(range(len(found)))
 

@@ -67,13 +67,22 @@ def cast(
         words = _full(targets, someone.id).split()
         if len(words) > 1:
             other = families.setdefault(canonical(_family(words, country)).text, person)
-            person = person.model_copy(update={"family": other.family, "native": other.native and person.native and person.native.model_copy(update={"family": other.native.family})})  # fmt: skip
+            person = _related(person, other)
         people[someone.id] = person
     places = list(country.addresses)
     rng.shuffle(places)
     addresses = {who: places[index % len(places)] for index, who in enumerate(people)}
     minors = frozenset(someone.id for someone in persons if someone.minor)
     return Cast(country, domain, today, rng, people, addresses, minors)
+
+
+def _related(person: Person, other: Person) -> Person:
+    """The person under the family name of another one."""
+    native = person.native
+    if native and other.native:
+        native = native.model_copy(update={"family": other.native.family})
+    email = f"{person.email.partition('.')[0]}.{other.email.partition('.')[2]}"
+    return person.model_copy(update={"family": other.family, "native": native, "email": email})
 
 
 def _full(targets: Sequence[Target], person: str) -> str:
@@ -112,7 +121,14 @@ def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
             return _dated(target, person, who)
         case "CARD" | "CARD_LAST4" | "IBAN" | "NATIONAL_ID" | "BANK":
             return _number(target, who)
-        case "PASSPORT" | "PLATE" | "ORDER_ID" | "LOYALTY" | "CARD_CVV":
+        case "PASSPORT" | "PLATE":
+            own = who.country.passport if target.kind == "PASSPORT" else who.country.plate
+            first = target.person == next(iter(who.people))
+            fits = first and len(canonical(own).solid[0]) == len(canonical(old).solid[0])
+            return own if fits else shaped(old, who.rng)
+        case "PASSWORD":
+            return shaped(old, who.rng) if old.isdigit() else "Kestrel-Lamp-42!"
+        case "ORDER_ID" | "LOYALTY" | "CARD_CVV":
             return shaped(old, who.rng)
         case "COMPANY":
             return None
@@ -126,11 +142,10 @@ def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
                 "REGION": address.region,
                 "ZIP": address.postal,
                 "USERNAME": f"{person.email.replace('.', '_')}88",
-                "PASSWORD": "Kestrel-Lamp-42!",
                 "CARD_EXP": re.sub(r"\d+$", lambda m: "2031"[-len(m.group()) :], old),
                 "VIN": VIN,
                 "IP": "198.51.100.24",
-                "URL": f"https://{person.email}.{who.domain}",
+                "URL": ("https://" if "://" in old else "") + f"{person.email}.{who.domain}",
             }[target.kind] or None
 
 
@@ -201,7 +216,8 @@ def _dated(target: Target, person: Person, who: Cast) -> str | None:
 def _number(target: Target, who: Cast) -> str | None:
     old = target.verbatim
     digits = canonical(old).solid[0]
-    index = list(who.people).index(target.person)
+    given = who.people[target.person].given
+    index = [person.given for person in who.country.persons].index(given)
     if target.kind == "CARD":
         fits = [c for c in CARDS if c[0] == digits[0] and len(c) == len(digits) and c != digits]
         return fits[0] if fits else None
@@ -209,7 +225,11 @@ def _number(target: Target, who: Cast) -> str | None:
         return CARDS[0][-4:] if digits != CARDS[0][-4:] else CARDS[1][-4:]
     if target.kind == "IBAN":
         code = digits[:2].upper()
-        return load(code).iban if code in COUNTRIES and index == 0 else None
+        return (
+            load(code).iban
+            if code in COUNTRIES and target.person == next(iter(who.people))
+            else None
+        )
     if target.kind == "BANK":
         return who.country.bank.get("routing") if _is_routing(digits) else shaped(old, who.rng)
     schemes = [s for s, is_valid in SCHEMES.items() if is_valid(canonical(old).text.upper())]

@@ -195,6 +195,20 @@ async def test_a_value_within_a_longer_word_is_quarantined(tmp_path):
     await refused(tmp_path, text, answer, "quarantined")
 
 
+async def test_a_part_of_a_name_that_nobody_listed_is_quarantined(tmp_path):
+    text = "ann needs a gift: find a wool scarf. Ship to Ann Delacroix."
+    await refused(tmp_path, text, reply(target(ANN, "NAME")), "quarantined")
+    listed = reply(target(ANN, "NAME"), target("ann", "NAME"))
+    out = await kept_text(tmp_path, text, listed)
+    assert re.fullmatch(r"([a-z]+) needs a gift: find a wool scarf\. Ship to (?i:\1) \w+\.", out)
+
+
+async def test_a_name_that_is_a_month_leaves_the_month(tmp_path):
+    text = "Add April Summers to the April 14 yoga class."
+    out = await kept_text(tmp_path, text, reply(target("April Summers", "NAME")))
+    assert out.endswith(" to the April 14 yoga class.")
+
+
 async def test_relatives_keep_one_family_name_and_have_values_of_their_own(tmp_path):
     text = "Book for Ann Delacroix and Leo Delacroix; Leo pays."
     answer = reply(

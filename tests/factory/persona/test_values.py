@@ -71,6 +71,25 @@ def test_a_phone_number_in_any_form_becomes_a_valid_one(country, form, mark, dat
     assert new.startswith("+") == old.startswith("+")
 
 
+@pytest.mark.parametrize(
+    ("kind", "old", "pattern"),
+    [
+        ("PASSWORD", "290417", r"\d{6}"),
+        ("PASSWORD", "Summer2024$Lake", r"Kestrel-Lamp-42!"),
+        ("PLATE", "LK19 XRB", r"QQ99 QQQ"),
+        ("URL", "www.hollowell.example", r"[\w.]+\.example\.com"),
+        ("URL", "https://hollowell.example", r"https://[\w.]+\.example\.com"),
+        ("IP", "203.0.113.77", r"198\.51\.100\.24"),
+    ],
+)
+def test_what_has_no_check_digits_keeps_its_form(kind, old, pattern):
+    assert re.fullmatch(pattern, replaced(f"it is {old} here", kind, old, "GB").edits[0].new)
+
+
+def test_a_prefix_of_another_length_is_not_cut_in_two():
+    assert fitted("PHONE", "+36 20 123 4567", "+13035550176", "US") == "+1 303-555-0176"
+
+
 def test_an_iban_keeps_its_country_and_grouping():
     found = replaced("IBAN DE89 3704 0044 0532 0130 00.", "IBAN", "DE89370400440532013000", "US")
     from stdnum import iban
