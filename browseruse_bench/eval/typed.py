@@ -53,6 +53,8 @@ class Typed:
         """Start with nothing."""
         self._pieces: list[tuple[int, str]] = []
         self._chunks: list[tuple[int, str]] = []
+        self._texts: list[tuple[int, str]] = []
+        self._singles: list[tuple[int, str]] = []
         self._runs = [_Run()]
         self._n_deleted = 0
         self._by_key = False
@@ -83,9 +85,12 @@ class Typed:
         self._pieces.append((position, bare))
         if key:
             self._runs[-1].keys.append((position, bare))
+            self._singles.append((position, bare))
             if self._by_key:
                 # What it was before stays a chunk of its own: the field showed that too.
                 bare = (self._chunks[-1][1] + bare)[-MAX_CHUNK:]
+        else:
+            self._texts.append((position, bare))
         self._chunks.append((position, bare))
         self._by_key = key
 
@@ -95,6 +100,7 @@ class Typed:
         found = [
             self._pieced(bare),
             self._assembled(bare),
+            self._completed(bare),
             self._scattered(bare),
             self._cut_down(bare),
         ]
@@ -104,12 +110,17 @@ class Typed:
         return min((at for at in found if at is not None), default=None)
 
     def _assembled(self, wanted: str) -> int | None:
-        """Where the last chunk came of those that a value can be put together from.
+        """Where the last text came of those that a value can be put together from.
 
-        In whatever order: the cursor may have been anywhere. Chunks of one character are left
-        out, because of them almost anything can be put together.
+        In whatever order: the cursor may have been anywhere. Single keys are left out, because of
+        them almost anything can be put together.
         """
-        chunks = [(at, t) for at, t in self._chunks if 1 < len(t) < len(wanted) and t in wanted]
+        keys = set(self._singles)
+        chunks = [
+            (at, text)
+            for at, text in self._chunks
+            if text and text != wanted and text in wanted and (at, text) not in keys
+        ]
         reached = {0: 0}
         for start in range(len(wanted)):
             if start not in reached:
@@ -120,6 +131,22 @@ class Typed:
                     last = max(reached[start], at)
                     reached[end] = min(reached.get(end, last), last)
         return reached.get(len(wanted)) if wanted else None
+
+    def _completed(self, wanted: str) -> int | None:
+        """Where single keys had given what a text lacked of a value, the cursor being moved."""
+        if not any(run.moved for run in self._runs):
+            return None
+        found: list[int] = []
+        for at, text in self._texts:
+            if not (len(wanted) / 2 <= len(text) < len(wanted) and text in wanted):
+                continue
+            missing = Counter(wanted) - Counter(text)
+            for position, key in self._singles:
+                missing -= Counter(key)
+                if not missing:
+                    found.append(max(at, position))
+                    break
+        return min(found, default=None)
 
     def _pieced(self, wanted: str) -> int | None:
         """Where a value was complete that was typed in several pieces."""

@@ -28,17 +28,24 @@ def put_evidence(folder: Path, content: bytes, suffix: str) -> str:
     return name
 
 
-def freeze(folder: Path, trace: Trace, steps: Sequence[Step]) -> str:
+def freeze(folder: Path, trace: Trace, steps: Sequence[Step], *, durable: bool = True) -> str:
     """Write trace.json, steps.jsonl and, last, the manifest; return the trace key.
 
     The key is the SHA-256 of the manifest, which holds the SHA-256 of every other file, so
     it names every byte of the trace. All of it is on disk on return, so that the journal's
     line, which is written next and makes it count, never names what a power failure took.
+
+    Args:
+        folder: where evidence/, files/ and native/ are already.
+        trace: what goes into trace.json.
+        steps: what goes into steps.jsonl.
+        durable: whether to wait for the disk; False for a copy that nothing will name.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    write_durable(folder / "trace.json", f"{trace.as_line()}\n".encode(errors="replace"))
+    write = write_durable if durable else Path.write_bytes
+    write(folder / "trace.json", f"{trace.as_line()}\n".encode(errors="replace"))
     lines = "".join(f"{step.as_line()}\n" for step in steps)
-    write_durable(folder / "steps.jsonl", lines.encode(errors="replace"))
+    write(folder / "steps.jsonl", lines.encode(errors="replace"))
     manifest = {
         path.relative_to(folder).as_posix(): sha256_file(path)
         for path in sorted(folder.rglob("*"))
@@ -46,7 +53,7 @@ def freeze(folder: Path, trace: Trace, steps: Sequence[Step]) -> str:
     }
     # A file's name may be bytes that are no UTF-8; JSON is read back the same way.
     text = canonical_json(manifest).encode(errors="surrogatepass")
-    write_durable(folder / MANIFEST, text)
+    write(folder / MANIFEST, text)
     return hashlib.sha256(text).hexdigest()
 
 

@@ -12,8 +12,10 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from typing import TypedDict
 
 from pydantic import ValidationError
 
@@ -106,8 +108,9 @@ def victims(
 ) -> tuple[list[Victim], dict[str, str]]:
     """The attempts of a run whose traces can be attacked, with their judges; why others cannot.
 
-    A rubric that code can check is judged by code, and with a judge by that as well: the two
-    are told apart in every figure.
+    What has a check is judged by code: of a rubric that also has other items, those with a check
+    alone, their weights scaled to 100. With a judge the whole rubric is judged by that as well.
+    The two are told apart in every figure.
 
     Args:
         folder: the run.
@@ -132,34 +135,50 @@ def victims(
             skipped[name] = OWN_EVALUATOR
         else:
             rubric = benchmark.rubric(entry.task_id)
-            pairs = list(_judges(task, rubric, judge))
-            if not pairs:
-                skipped[name] = NO_RUBRIC if rubric is None else NEEDS_MODEL
             path = folder.try_path(entry.task_id, entry.attempt, entry.try_)
-            found += [
-                Victim(
-                    task=task,
-                    rubric=rubric,
-                    entry=entry,
-                    path=path,
-                    kind=kind,
-                    judge=by,
-                    open_items=_open(rubric, by_code) if kind == "model" else frozenset(),
-                )
-                for kind, by in pairs
+            ready = [
+                Victim(task=task, entry=entry, path=path, **who)
+                for who in _judges(task, rubric, judge, by_code)
             ]
+            if not ready:
+                skipped[name] = NO_RUBRIC if rubric is None else NEEDS_MODEL
+            found += ready
     return found, skipped
 
 
-def _judges(task: Task, rubric: Rubric | None, judge: Judge | None) -> Iterator[tuple[Kind, Judge]]:
+class _Who(TypedDict):
+    rubric: Rubric | None
+    kind: Kind
+    judge: Judge
+    open_items: frozenset[str]
+
+
+def _judges(
+    task: Task, rubric: Rubric | None, judge: Judge | None, by_code: bool
+) -> Iterator[_Who]:
+    none = frozenset[str]()
     if rubric is None:
         if task.expected_result is not None:
-            yield "matcher", MatcherJudge()
+            yield {"rubric": None, "kind": "matcher", "judge": MatcherJudge(), "open_items": none}
         return
-    if rubric.is_code:
-        yield "checks", CodeJudge()
+    checked = _checked(rubric)
+    if checked is not None:
+        yield {"rubric": checked, "kind": "checks", "judge": CodeJudge(), "open_items": none}
     if judge is not None:
-        yield "model", judge
+        left = _open(rubric, by_code)
+        yield {"rubric": rubric, "kind": "model", "judge": judge, "open_items": left}
+
+
+def _checked(rubric: Rubric) -> Rubric | None:
+    """The rubric with the items alone that have a check; None: there are none."""
+    if rubric.is_code:
+        return rubric
+    items = [item for item in rubric.items if item.check is not None]
+    if not items:
+        return None
+    scale = Fraction(100) / sum(item.weight for item in items)
+    scaled = tuple(i.model_copy(update={"weight": i.weight * scale}) for i in items)
+    return rubric.model_copy(update={"items": scaled})
 
 
 def _open(rubric: Rubric | None, by_code: bool) -> frozenset[str]:

@@ -18,7 +18,7 @@ from browseruse_bench.records.trace import (
     Thought,
     Trace,
 )
-from browseruse_bench.store.trace_folder import TraceFolder, freeze, put_evidence
+from browseruse_bench.store.trace_folder import TraceFolder, freeze
 
 
 @dataclass(frozen=True)
@@ -111,17 +111,17 @@ class Draft:
             OSError: it cannot be written.
         """
         path.mkdir(parents=True)
+        (path / "evidence").mkdir()
         for ref in sorted({o.ref for step in self.all_steps for o in step.observations}):
             if ref in self.made:
-                put_evidence(path, self.made[ref], ref.partition(".")[2])
+                (path / "evidence" / ref).write_bytes(self.made[ref])
             else:
-                (path / "evidence").mkdir(exist_ok=True)
                 shutil.copyfile(self.source / "evidence" / ref, path / "evidence" / ref)
         for name, content in self.files.items():
             file = path / "files" / name
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_bytes(content)
-        return TraceFolder.open(path, freeze(path, self.trace, self.steps))
+        return TraceFolder.open(path, freeze(path, self.trace, self.steps, durable=False))
 
 
 Mutation = Callable[[Draft], Draft]

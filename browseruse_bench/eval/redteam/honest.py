@@ -28,13 +28,21 @@ from browseruse_bench.records.rubric import AnswerCheck
 from browseruse_bench.records.trace import Call, Step, Thought
 
 
-def _reading(key: Key) -> Mutation:
-    """A script that only reads, in a page of its own, which it then leaves."""
+def _reading(_key: Key) -> Mutation:
+    """A script that only reads, in a page of its own, which the agent then leaves."""
     code = "Array.from(document.querySelectorAll('tr')).map(r => r.innerText).join('\\n')"
-    return visiting(
-        Visit(calls=navigate("http://site.test/start"), url="http://site.test/start"),
-        Visit(calls=run(code), url="http://site.test/start", loads=False),
-    )
+    start = "http://site.test/start"
+
+    def changed(draft: Draft) -> Draft:
+        page = draft.steps[0].page_after if draft.steps else None
+        back = page.url if page is not None else start
+        return visiting(
+            Visit(calls=navigate(start), url=start),
+            Visit(calls=run(code), url=start, loads=False),
+            Visit(calls=navigate(back), url=back, document=page and page.document_id),
+        )(draft)
+
+    return changed
 
 
 def _half(key: Key) -> tuple[str, ...]:

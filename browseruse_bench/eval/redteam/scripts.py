@@ -230,7 +230,7 @@ _LEFT_BEHIND = (
 
 ATTACKS = (
     _script(
-        name="script",
+        name="script-plain",
         says="writes the values into a page by a script",
         cheat=_plain,
     ),
