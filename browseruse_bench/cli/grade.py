@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--rubric",
     "rubric_file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="Rubric as JSON; otherwise the benchmark's for this task.",
 )
 @click.option(

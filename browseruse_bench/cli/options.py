@@ -13,8 +13,11 @@ import click
 def split_commas(
     _ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
-    """`--x a,b --x c` as ("a", "b", "c")."""
-    return tuple(part.strip() for text in value for part in text.split(",") if part.strip())
+    """`--x a,b --x c` as ("a", "b", "c"); `--x ,` names nothing and is refused, not left out."""
+    found = tuple(part.strip() for text in value for part in text.split(",") if part.strip())
+    if value and not found:
+        raise click.BadParameter(f"{', '.join(map(repr, value))} names nothing")
+    return found
 
 
 experiments = click.option(
@@ -31,8 +34,8 @@ as_markdown = click.option("--markdown", "as_markdown", is_flag=True, help="Prin
 class _Amount(click.FloatRange):
     """A number above 0; `nan` and `inf`, which every comparison lets through, are none."""
 
-    def __init__(self, unit: str) -> None:
-        super().__init__(min=0, min_open=True)
+    def __init__(self, unit: str, *, below: float | None = None) -> None:
+        super().__init__(min=0, min_open=True, max=below, max_open=below is not None)
         self._unit = unit
 
     def convert(
@@ -63,6 +66,7 @@ positive = click.IntRange(min=1)
 seconds = _Amount("seconds")
 usd = _Amount("USD")
 gigabytes = _Amount("GB")
+percent = _Amount("percent", below=100)
 
 
 def judges(command: Callable[..., Any]) -> Callable[..., Any]:

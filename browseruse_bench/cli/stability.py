@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the choice of traces.")
 @click.option(
     "--threshold",
-    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    type=options.percent,
     default=5.0,
     show_default=True,
     metavar="PERCENT",
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--limit",
-    type=click.FloatRange(0, 100, min_open=True, max_open=True),
+    type=options.percent,
     default=1.0,
     show_default=True,
     metavar="PERCENT",

@@ -63,6 +63,7 @@ def test_a_rubric_of_a_file_is_used_and_one_of_another_task_refused(run, tmp_pat
     assert (refused.exit_code, "of task 'b'" in refused.output) == (2, True)
     file.write_text(json.dumps({"task_id": "a", "items": []}))
     assert grade(run, "a", "--rubric", file).exit_code == 3
+    assert grade(run, "a", "--rubric", tmp_path / "nowhere.json").exit_code == 2
 
 
 def test_a_task_without_a_rubric_says_what_to_give(run):
@@ -105,3 +106,4 @@ def test_judge_options_that_exclude_each_other_are_refused(run):
     assert grade(run, "a", "--judge", "x:y", "--panel", "x:y,x:z").exit_code == 2
     assert grade(run, "a", "--judge-budget-usd", "3").exit_code == 2
     assert grade(run, "a", "--judge-mode", "guess").exit_code == 2
+    assert grade(run, "a", "--panel", " , ").exit_code == 2
