@@ -150,8 +150,8 @@ def detect(texts: Sequence[str]) -> list[tuple[str, float]]:
 def spoken(texts: Texts, strings: Sequence[str], *, at_least: float) -> list[Spoken]:
     """What each text is written in.
 
-    English is: three common English words or more that are a quarter of all words, with at most
-    one word of another language to eight of them; or the model's English at `at_least`; or the
+    English is: three common English words or more that are a quarter of all words, or six that
+    are an eighth, with at most one word of another language to eight of them; or the model's English at `at_least`; or the
     model's English below that, where two common English words and none of another language say
     the same. Otherwise another language that the model is at least half sure of is not English,
     and the rest is uncertain.
@@ -165,7 +165,8 @@ def spoken(texts: Texts, strings: Sequence[str], *, at_least: float) -> list[Spo
 
     counted = kernels.word_counts(*texts, *_word_hashes())
     n, kinds, ours, others = (counted[:, i] for i in range(4))
-    settled = (kinds >= 3) & (4 * ours >= n) & (8 * others <= ours)
+    enough = ((kinds >= 3) & (4 * ours >= n)) | ((kinds >= 6) & (8 * ours >= n))
+    settled = enough & (8 * others <= ours)
     found = [Spoken("english", "en", round(o / max(1, k), 3)) for o, k in zip(ours, n, strict=True)]
     open_ones = [int(i) for i in (~settled).nonzero()[0]]
     for i, (language, p) in zip(

@@ -79,9 +79,9 @@ PREFILTER = (
     r"(?i)(?:https?|wss?|ftps?|ssh|smb|afp|nfs|rdp|vnc|telnet|ldaps?|sql|redis|mongodb|amqp|mqtt)"
     r":[/\\]{2}(?:[^\s/\\@]*@|\[|\d|[^\s.]*(?:[\s/:?#<>\"'\])},;!\\]|$)|\S*?\.(?:local|internal|"
     r"intranet|private|corp|lan|home|test)|\S*[^\x00-\x7f%])"
-    r"|file:|localhost|\[[0-9a-f:.]*:|[a-z]:[\\/]|\\\\|~[\w-]*/|%[a-z]+%|\$\{?home|"
+    r"|file:|localhost|\[[0-9a-f:.]*:|(?:^|[^a-z0-9])[a-z]:[\\/]|\\\\|~[\w-]*/|%[a-z]+%|\$\{?home|"
     r"[a-z0-9_-]\.(?:local|internal|intranet|private|corp|lan|home|test)"
-    r"|(?:0x[0-9a-f]+|\d+)\.(?:0x[0-9a-f]+|\d+)\.(?:0x[0-9a-f]+|\d+)|127\.|0x7f|2130706433"
+    r"|(?:0x[0-9a-f]+|\d+)(?:\.(?:0x[0-9a-f]+|\d+)){3}|127\.|0x7f|2130706433"
     r"|/(?:home|users|root|tmp|var|etc|mnt|media|opt|private|volumes|workspace|data)"
     r"|extension://|content://|app://|res://"
 )
