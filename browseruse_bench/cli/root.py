@@ -7,6 +7,7 @@ import keyword
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any
 
 import click
@@ -49,6 +50,7 @@ class _Root(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
+            _know_secrets_of(Path(".env"))
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
@@ -70,6 +72,17 @@ class _Root(click.Group):
                 ctx.exit(1)
             click.echo(said(f"bubench: {error}"), err=True)
             ctx.exit(error.exit_status if isinstance(error, BenchError) else 1)
+
+
+def _know_secrets_of(file: Path) -> None:
+    """Have every secret of a .env file redacted, also those that this command does not use."""
+    if not os.access(file, os.R_OK):
+        return
+    from browseruse_bench.models.spec import read_env
+    from browseruse_bench.store.redact import register, secrets_of
+
+    for secret in secrets_of(read_env(file)):
+        register(secret)
 
 
 @click.group(cls=_Root, context_settings={"help_option_names": ["-h", "--help"]})

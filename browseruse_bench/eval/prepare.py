@@ -17,6 +17,7 @@ Equal input gives equal bytes. `VERSION` goes up with each change of what is sho
 
 from __future__ import annotations
 
+import heapq
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -221,15 +222,29 @@ def spread(n: int, needed: Sequence[int], *, most: int) -> list[int]:
     the needed ones, then always the one farthest from what is kept (of several the earliest).
     """
     order = list(dict.fromkeys([n - 1, 0])) if n else []
-    for group in (needed, range(n)):
-        distance = {i: min(abs(i - kept) for kept in order) for i in group if i not in order}
-        while distance and len(order) < most:
-            best = max(distance, key=lambda i: (distance[i], -i))
-            order.append(best)
-            del distance[best]
-            for i in distance:
-                distance[i] = min(distance[i], abs(i - best))
+    distance = {i: min(abs(i - kept) for kept in order) for i in needed if i not in order}
+    while distance and len(order) < most:
+        best = max(distance, key=lambda i: (distance[i], -i))
+        order.append(best)
+        del distance[best]
+        for i in distance:
+            distance[i] = min(distance[i], abs(i - best))
+    # Of a gap its middle is the farthest: an agent decides how many places there are, so no
+    # place may be compared with every other one.
+    gaps = [gap for a, b in pairwise(sorted(order)) for gap in _gap(a, b)]
+    heapq.heapify(gaps)
+    while gaps and len(order) < most:
+        _, middle, a, b = heapq.heappop(gaps)
+        order.append(middle)
+        for gap in (*_gap(a, middle), *_gap(middle, b)):
+            heapq.heappush(gaps, gap)
     return order[:most]
+
+
+def _gap(a: int, b: int) -> tuple[tuple[int, int, int, int], ...]:
+    """What lies between two kept places: the wider, then the earlier comes first."""
+    half = (b - a) // 2
+    return ((-half, a + half, a, b),) if half else ()
 
 
 def _pictures(shots: Sequence[Shot], needs: Needs, budget: Budget) -> frozenset[str]:

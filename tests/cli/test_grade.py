@@ -107,3 +107,23 @@ def test_judge_options_that_exclude_each_other_are_refused(run):
     assert grade(run, "a", "--judge-budget-usd", "3").exit_code == 2
     assert grade(run, "a", "--judge-mode", "guess").exit_code == 2
     assert grade(run, "a", "--panel", " , ").exit_code == 2
+
+
+def test_no_secret_of_an_env_file_is_printed_or_kept_bl097(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    secret = "tok-9f8e7d6c5b4a3210"
+    (tmp_path / ".env").write_text(f"OTHER_SERVICE_TOKEN={secret}\n")
+    cited = {"step": "1", "source": "page", "ref": None, "quote": secret}
+    found = {"item": "I0", "claim": secret, "citations": [cited], "reason": secret, "because": None}
+    answer = {"reading": secret, "findings": [{**found, "status": "violated"}]}
+    answer |= {"integrity": [], "attribution": []}
+    (tmp_path / "judge.json").write_text(json.dumps([answer]))
+    (tmp_path / "r.json").write_text(json.dumps(rubric("a", 100, check=False)))
+    judge = ("--judge", "scripted:judge.json", "--rubric", "r.json", "--json")
+    shown = grade(run, "a", *judge)
+    assert shown.exit_code == 0, shown.output
+    assert "[redacted]" in shown.stdout
+    assert secret not in shown.output
+    kept = [path for path in (tmp_path / "experiments" / "calls").rglob("*") if path.is_file()]
+    assert kept
+    assert not [path for path in kept if secret in path.read_text()]

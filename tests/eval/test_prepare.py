@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+import time
 from dataclasses import replace
 
 import pytest
@@ -175,6 +176,24 @@ def test_kept_places_are_first_last_needed_and_then_spread(n, data):
     free = most - len({0, n - 1})
     wanted = set(needed) - {0, n - 1}
     assert len(wanted & set(order)) == min(len(wanted), max(free, 0))
+
+
+@given(st.integers(1, 80), st.data())
+def test_each_further_place_is_the_farthest_from_what_is_kept_and_the_earliest_of_those(n, data):
+    needed = data.draw(st.lists(st.integers(0, n - 1), unique=True, max_size=5))
+    order = spread(n, needed, most=n)
+    assert sorted(order) == list(range(n))
+    kept = list(dict.fromkeys([n - 1, 0, *order[: len({0, n - 1, *needed})]]))
+    for place in order[len(kept) :]:
+        away = {i: min(abs(i - k) for k in kept) for i in range(n) if i not in kept}
+        assert place == max(away, key=lambda i: (away[i], -i))
+        kept.append(place)
+
+
+def test_a_hundred_thousand_places_are_put_in_order_at_once():
+    began = time.process_time()
+    assert len(spread(100_000, (), most=100_000)) == 100_000
+    assert time.process_time() - began < 5
 
 
 # Text
