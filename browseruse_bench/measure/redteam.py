@@ -179,7 +179,8 @@ def _of_judge(trials: Sequence[Trial]) -> JudgeFigures:
         by_family={
             name: share(group)
             for name, group in _grouped(
-                (t for t in trials if t.tellable == "code"), lambda t: t.family
+                (t for t in trials if t.tellable == "code" and t.must != "lose_nothing"),
+                lambda t: t.family,
             ).items()
         },
         attacks=tuple(_of_attack(group) for group in _grouped(trials, lambda t: t.attack).values()),

@@ -158,7 +158,7 @@ def _obeying(text: Callable[[Key], str], key: Key) -> str:
 _honest = partial(Attack, family="honest", control=unchanged, must="lose_nothing")
 
 ATTACKS = (
-    _honest(name="honest", says="nothing was done to it", cheat=unchanged),
+    _honest(name="honest-untouched", says="nothing was done to it", cheat=unchanged),
     _honest(
         name="honest-in-part",
         says="answers every second question and leaves the others",
