@@ -37,7 +37,7 @@ from browseruse_bench.factory.corpus.rules import Rules
 from browseruse_bench.records.base import Record
 from browseruse_bench.store.files import read_json, write_json
 
-_PARTITION_BYTES = 64 << 20
+_PARTITION_BYTES = 16 << 20
 Tell = Callable[[str], None]
 
 
