@@ -72,7 +72,7 @@ def results(
     if as_json:
         click.echo(json.dumps(_as_json(done), indent=2))
     else:
-        _tell(done)
+        _tell(done, experiments)
 
 
 def _benchmark(
@@ -109,7 +109,7 @@ def _as_json(done: Imported) -> dict[str, object]:
     }
 
 
-def _tell(done: Imported) -> None:
+def _tell(done: Imported, experiments: Path) -> None:
     from browseruse_bench.report.render import clean
 
     identity = done.run.identity
@@ -129,4 +129,5 @@ def _tell(done: Imported) -> None:
     click.echo(
         f"next: bubench eval --agent {identity.agent.name} --benchmark {done.run.benchmark_dir} "
         f"--run-id {done.run.run_id}"
+        + (f" --experiments {experiments}" if str(experiments) != "experiments" else "")
     )

@@ -117,6 +117,7 @@ _ACTIONS: tuple[tuple[re.Pattern[str], str, tuple[str, ...]], ...] = tuple(
         (r'Type "(.*)"', "type", ("text",)),
         (r"Press (\S+)", "key", ("value",)),
         (r"Select picker (\S+) -> Select option\(s\) (\[.*\])", "select", ("in", "options")),
+        (r"Select picker (\S+) -> CANCEL", "cancel", ("in",)),
         (r"Slider (\(.*?\)) set to (\S+) (\[.*\])", "slider", ("kind", "value", "range")),
     )
 )

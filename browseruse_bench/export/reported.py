@@ -298,12 +298,14 @@ def write_benchmark(rows: Sequence[Reported], folder: Path) -> None:
     """
     if folder.exists() or folder.is_symlink():
         raise ConfigError(f"{folder} is already there: name it with --benchmark")
-    tasks = {row.task_id: {"task_id": row.task_id, "task": row.text} for row in reversed(rows)}
+    tasks: dict[str, dict[str, str]] = {}
+    for row in rows:
+        tasks.setdefault(row.task_id, {"task_id": row.task_id, "task": row.text})
     info = {
         "name": folder.name,
         "description": "The tasks of imported results, in their own words.",
         "default_split": "All",
         "split": {"All": "tasks.json"},
     }
-    write_json(folder / "data" / "tasks.json", [*reversed(tasks.values())])
+    write_json(folder / "data" / "tasks.json", [*tasks.values()])
     write_json(folder / "data_info.json", info)
