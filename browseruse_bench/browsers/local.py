@@ -337,7 +337,7 @@ async def _spawn(
 
 
 async def _let_go(report: Report, owned: Owned) -> None:
-    """Let an enclosed browser end by itself, which is faster than to look for what is left."""
+    """Let an enclosed browser end by itself, so that it is told what it used of the processor."""
     if report.close():
         with suppress(TimeoutError):
             await asyncio.wait_for(owned.process.wait(), _LET_GO_S)
