@@ -26,7 +26,7 @@ accept_model = click.option(
 )
 price_factor = click.option(
     "--price-factor",
-    type=click.FloatRange(min=0),
+    type=options.factor,
     help="Which part of the ordinary price the batch costs.",
 )
 
@@ -130,9 +130,7 @@ def batch_() -> None:
 @batch_.command("export")
 @batch_folder
 @click.option("--max-lines", type=options.positive, default=50_000, show_default=True)
-@click.option(
-    "--max-mb", type=click.FloatRange(min=0, min_open=True), default=200.0, show_default=True
-)
+@click.option("--max-mb", type=options.megabytes, default=200.0, show_default=True)
 @click.option("--again", is_flag=True, help="Write anew what was written and not submitted.")
 @click.option(
     "--schema",

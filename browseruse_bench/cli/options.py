@@ -34,15 +34,15 @@ as_markdown = click.option("--markdown", "as_markdown", is_flag=True, help="Prin
 class _Amount(click.FloatRange):
     """A number above 0; `nan` and `inf`, which every comparison lets through, are none."""
 
-    def __init__(self, unit: str, *, below: float | None = None) -> None:
-        super().__init__(min=0, min_open=True, max=below, max_open=below is not None)
+    def __init__(self, unit: str, *, below: float | None = None, zero: bool = False) -> None:
+        super().__init__(min=0, min_open=not zero, max=below, max_open=below is not None)
         self._unit = unit
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> float:
         number = super().convert(value, param, ctx)
-        if not 0 < number < float("inf"):
+        if not 0 <= number < float("inf"):
             self.fail(f"{value!r} is not a number of {self._unit}", param, ctx)
         return number
 
@@ -67,6 +67,8 @@ seconds = _Amount("seconds")
 usd = _Amount("USD")
 gigabytes = _Amount("GB")
 percent = _Amount("percent", below=100)
+factor = _Amount("times", zero=True)
+megabytes = _Amount("MB")
 
 
 def judges(command: Callable[..., Any]) -> Callable[..., Any]:

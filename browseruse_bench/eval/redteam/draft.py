@@ -185,7 +185,8 @@ def visiting(*visits: Visit, last: bool = False) -> Mutation:
             page = step.page_after or page
             new.append(step)
         steps = [*draft.steps[:at], *new, *draft.steps[at:]]
-        return draft.with_steps(steps, _ending(draft.trace.final, new[-1]) if last else None)
+        ending = _ending(draft.trace.final, new[-1]) if last and new else None
+        return draft.with_steps(steps, ending)
 
     return changed
 
