@@ -39,7 +39,9 @@ def judgement_table(judgement: Judgement, rubric: Rubric) -> Table:
         ("cause", "", cause.cause, cause.claim, "; ".join(place_of(c) for c in cause.citations))
         for cause in judgement.attribution
     ]
-    rows.append(("points", "100", points_of(judgement, rubric), judgement.message, _cost(judgement)))
+    rows.append(
+        ("points", "100", points_of(judgement, rubric), judgement.message, _cost(judgement))
+    )
     return Table(
         title=f"{judgement.task_id} #{judgement.attempt}, sample {judgement.sample}, "
         f"{judgement.protocol}",
