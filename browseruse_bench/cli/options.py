@@ -118,7 +118,7 @@ _JUDGES = (
     click.option(
         "--judge-budget-usd",
         type=usd,
-        help="What the judges of this run may cost in all, in USD; it is never passed.",
+        help="What the judges of this run may cost in all, in USD; held before each call.",
     ),
     click.option(
         "--batch",

@@ -83,6 +83,7 @@ _GUESS = re.compile(rf"\b(?:{_MAYBE}|not sure|unsure)\b(?:\W+\w+){{0,3}}\W*$", r
 _HEDGES = re.compile(rf"\b(?:{_MAYBE})\b", re.IGNORECASE)
 _CLAIM = re.compile(r"\b(?:answer|result|final|guess|solution)\b", re.IGNORECASE)
 _RATINGS = (5, 10, 100)
+_QUOTES = " \"'”’»)"
 
 
 def why_not(
@@ -112,13 +113,22 @@ def why_not(
     return None
 
 
-def denied(text: str, start: int, end: int) -> bool:
-    """Whether the words around a place in a normal text deny, ask or suppose what stands there."""
+def denied(text: str, start: int, end: int, *, question: bool = False) -> bool:
+    """Whether the words around a place in a normal text deny, ask or suppose what stands there.
+
+    Args:
+        text: normal.
+        start: where the place begins.
+        end: where its last word ends.
+        question: what stands there is a question itself: the mark behind it is its own.
+    """
     clause = _clause(text, start)
     if _DENIED.search(clause) or _SUPPOSED.search(clause) or _DENIED_AFTER.match(text, end):
         return True
     stop = _SENTENCE.search(text, end)
     if stop is None or stop[0] != "?":
+        return False
+    if question and not text[end : stop.start()].strip(_QUOTES):
         return False
     # A question that is itself what is stated consists of nothing else.
     around = f"{text[sentence_start(text, start) : start]} {text[end : stop.start()]}"

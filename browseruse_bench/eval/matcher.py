@@ -51,7 +51,7 @@ from browseruse_bench.eval.wording import (
     words,
 )
 
-VERSION = "2"
+VERSION = "3"
 
 LEAD = 6
 """So many words at most stand between "the answer is" and the value that it is about."""
@@ -87,6 +87,11 @@ class Target:
     """What a text consists of, if it can also be stated in parts."""
     together: bool = False
     """Whether the parts stand in one sentence."""
+
+    @property
+    def is_question(self) -> bool:
+        """Whether the value is a question itself."""
+        return self.text.rstrip(" \"'”’").endswith("?")
 
 
 class Read:
@@ -325,7 +330,7 @@ class _Search:
         for start, end in places(target, self.read):
             if self._inside_longer(target, start, end):
                 continue
-            if claims.denied(self.read.text, start, end):
+            if claims.denied(self.read.text, start, end, question=target.is_question):
                 why = "denied"
             elif not self.listed and self._one_of_several(target, start, end):
                 why = "one of several"

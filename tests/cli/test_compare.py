@@ -67,7 +67,7 @@ def test_the_target_and_the_difference_to_see_can_be_chosen(runs):
 def test_unlike_runs_are_exit_2_with_the_reason_bl062(runs):
     good, bad = runs
     path = bad.folder.judgements_path
-    path.write_text(path.read_text().replace('"matcher/2"', '"matcher/2, three screenshots"'))
+    path.write_text(path.read_text().replace('"matcher/3"', '"matcher/3, three screenshots"'))
     done = bub("compare", good.run.run_id, bad.run.run_id)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "cannot be compared: their protocols differ on 12 of 12 common tasks" in done.stderr

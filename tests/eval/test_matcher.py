@@ -389,3 +389,20 @@ def test_the_public_corner_cases_are_right_bl039(webarena):
 )
 def test_a_check_for_text_takes_words_addresses_and_units_as_they_are_bl038(value, answer, right):
     assert state([value], answer, kind="text").holds is right
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "The pop-up said: You are late, aren't you?",
+        'It said "You are late, aren\'t you?" and closed.',
+        "You are late, aren't you?",
+    ],
+)
+def test_a_value_that_is_a_question_is_stated_by_telling_it(answer):
+    assert match("You are late, aren't you?", answer).share == 1
+
+
+def test_a_question_about_a_value_still_states_nothing():
+    assert match("You are late", "Was it: You are late?").share == 0
+    assert match("You are late, aren't you?", "It never said you are late, aren't you?").share == 0

@@ -89,7 +89,7 @@ def test_unlike_terms_are_never_ranked_together(root, bench, change):
         key = other.folder.judgements()[0].judge_key
         path.write_text(text.replace(key, "f" * 64))
     elif change == "protocol":
-        path.write_text(text.replace('"matcher/2"', '"matcher/2, three screenshots"'))
+        path.write_text(text.replace('"matcher/3"', '"matcher/3, three screenshots"'))
     elif change == "evidence":
         old = '"details":{'
         assert old in text

@@ -50,7 +50,7 @@ def test_a_summary_accounts_for_every_selected_attempt(run, bench):
     assert {name: f.mean for name, f in found.by_difficulty.items()} == {"easy": 100, "hard": 0}
     assert found.by_category["x"].n == 2
     assert found.identity.agent.model == "openai/gpt-5"
-    assert found.protocols == ("matcher/2",)
+    assert found.protocols == ("matcher/3",)
 
 
 def test_an_unknown_cost_is_never_zero(run, bench):
