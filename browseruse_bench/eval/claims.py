@@ -58,7 +58,7 @@ _DENIED_AFTER = re.compile(
 )
 _SUPPOSED = re.compile(
     r"\b(?:if|unless|suppose|supposing|assuming|imagine)\b(?:\W+\w+){0,4}\W+"
-    r"(?:were|was|is|are|be|been)\W*$",
+    r"(?:were|was|is|are|be|been)\W+(?:(?:the|an?)\W+)?$",
     re.IGNORECASE,
 )
 _BOUND = re.compile(

@@ -275,8 +275,12 @@ class _Search:
             return True
         if target.form == "text":
             final = self._final
-            short = final is not None and span[0] < final
-            return short and said.are_short(self.read.text[final:], len(target.phrase) + 2)
+            if final is None or span[0] >= final:
+                return False
+            rest = self.read.text[final:]
+            # Several lines answer several questions: each may be as long as the longest value.
+            many = (*self.targets, *self.also) if rest.strip().count("\n") else (target,)
+            return said.are_short(rest, max(len(t.phrase) for t in many) + 2)
         return self._is_overruled(target, span)
 
     def _is_overruled(self, target: Target, span: tuple[int, int]) -> bool:
@@ -328,7 +332,7 @@ class _Search:
         good: list[tuple[int, int]] = []
         why = "not stated"
         for start, end in places(target, self.read):
-            if self._inside_longer(target, start, end):
+            if self._inside_longer(target, start, end) or self._is_parameter(start, end):
                 continue
             if claims.denied(self.read.text, start, end, question=target.is_question):
                 why = "denied"
@@ -337,6 +341,13 @@ class _Search:
             else:
                 good.append((start, end))
         return good, why
+
+    def _is_parameter(self, start: int, end: int) -> bool:
+        """Whether a place is within the parameters or the fragment of an address."""
+        for first, last, url in self.read.addresses:
+            if first <= start and end <= last:
+                return bool(re.search(r"[?#]", url[: start - first]))
+        return False
 
     def _inside_longer(self, target: Target, start: int, end: int) -> bool:
         """Whether a place only is part of a longer text that is wanted too."""

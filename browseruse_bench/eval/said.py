@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import re
 
+from browseruse_bench.eval.wording import SKIPPED
+
 _UNTOLD = (
     re.compile(r"<!--.*?(?:-->|$)", re.DOTALL),
     re.compile(r"~~(?=\S)[^~]*?(?<=\S)~~"),
@@ -73,11 +75,13 @@ _ELSEWHERE = re.compile(
 
 
 def last_words(text: str) -> list[int]:
-    """Where in a normal text what follows each "final answer:" or the like begins; those after
-    which nothing comes, or that refer to what stands elsewhere, are left out.
+    """Where in a normal text what follows each "final answer:" or the like begins, and what
+    follows a paragraph's "that was wrong"; those after which nothing comes, or that refer to what
+    stands elsewhere, are left out.
     """
     found: list[int] = []
-    for match in _FINAL.finditer(text):
+    anew = (m for m in _RETRACTION.finditer(text) if re.search(r"\n\s*\n\s*$", text[: m.start()]))
+    for match in sorted((*_FINAL.finditer(text), *anew), key=lambda match: match.end()):
         rest = text[match.end() : match.end() + 1000]
         first = next((line for line in rest.splitlines() if re.search(r"\w", line)), "")
         if first and not _ELSEWHERE.search(first):
@@ -86,9 +90,12 @@ def last_words(text: str) -> list[int]:
 
 
 def are_short(text: str, n_words: int) -> bool:
-    """Whether every line of a text is so short that it can only be a value."""
-    lines = [line for line in text.splitlines() if re.search(r"\w", line)]
-    return bool(lines) and all(len(re.findall(r"\w+", line)) <= n_words for line in lines)
+    """Whether every line of a text is so short that it can only be a value; articles and the
+    like are not counted.
+    """
+    lines = [re.findall(r"\w+", line.casefold()) for line in text.splitlines()]
+    counts = [sum(word not in SKIPPED for word in words) for words in lines if words]
+    return bool(counts) and max(counts) <= n_words
 
 
 COPY_CHARS = 300

@@ -184,14 +184,20 @@ class Typed:
 
     def _cut_down(self, wanted: str) -> int | None:
         """Where a longer text was typed of which a value is left once enough was deleted."""
-        if not self._n_deleted or len(wanted) < _FAR:
-            return None
-        for at, text in self._chunks:
-            if 0 < len(text) - len(wanted) <= min(self._n_deleted, len(wanted)):
-                rest = iter(text)
-                if all(character in rest for character in wanted):
-                    return at
-        return None
+        most = 3 if len(wanted) >= _FAR else 1 if len(wanted) == _FAR - 1 else 0
+        n_more = min(self._n_deleted, most)
+        chunks = (at for at, text in self._chunks if n_more and _is_left(wanted, text, n_more))
+        return next(chunks, None)
+
+
+def _is_left(wanted: str, text: str, n_more: int) -> bool:
+    """Whether a value stands in a text with up to so many characters in between."""
+    starts = (n for n, character in enumerate(text) if character == wanted[0])
+    for start in starts:
+        rest = iter(text[start : start + len(wanted) + n_more])
+        if all(character in rest for character in wanted):
+            return True
+    return False
 
 
 def as_character(key: str) -> str | None:

@@ -112,3 +112,22 @@ def test_last_words_are_found_where_a_value_follows():
     assert last_words("The answer to both is unknown") == []
     assert last_words("Final answer:") == []
     assert last_words("Final answer: as listed above") == []
+
+
+def test_several_short_lines_behind_final_answer_take_back_what_none_of_them_states():
+    answer = (
+        "It is GitNexus, issue 'Links show up twice'.\n\nFinal answer:\nvelvet\nOther words of this"
+    )
+    assert not holds(answer, "GitNexus", also=("Links show up twice",))
+    assert holds(answer + "\nGitNexus", "GitNexus", also=("Links show up twice",))
+
+
+def test_a_value_in_the_parameters_of_an_address_is_not_stated():
+    assert not holds("See [here](http://x.test/?q=Blue+Kettle)", "Blue Kettle")
+    assert not holds("See http://x.test/a#Blue-Kettle", "Blue Kettle")
+
+
+def test_a_paragraph_that_begins_with_a_retraction_takes_back_all_before_it():
+    answer = "The price is 1299.\n\nIt is blue.\n\nThat was wrong. It is:\n5"
+    assert not holds(answer)
+    assert holds(f"{answer}\n1299")

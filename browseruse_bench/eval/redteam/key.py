@@ -154,20 +154,27 @@ def first(value: Value) -> Value:
 
 
 _DIGIT = re.compile(r"[0-9]")
+_DAY = re.compile(r"(?<![0-9])[0-9]{1,2}(?![0-9])")
+_WORD = re.compile(r"\w{3,}|^\w+$")
 _WORDS = ("Marlow", "Tessa", "quince", "harbour", "ninth", "velvet", "Ostrava", "cobalt")
 
 
 def falsified(value: Value, rng: random.Random) -> Value:
-    """Another value of the same shape: other digits, or for a text without any other words."""
+    """Another value of the same shape: another day, other digits, or as many other words."""
     if isinstance(value, (int, float)):
         return value + rng.choice((1, 2, 3, 7))
     polar = {"yes": "no", "no": "yes", "true": "false", "false": "true"}.get(value.casefold())
     if polar is not None:
         return polar
+    days = list(_DAY.finditer(value))
+    if days and any(target.date is not None for target in _options(value)):
+        day = days[-1]
+        other = 1 + (int(day[0]) + rng.randrange(1, 27)) % 28
+        return f"{value[: day.start()]}{other:0{len(day[0])}}{value[day.end() :]}"
     if _DIGIT.search(value):
         shift = rng.choice((1, 2, 3, 4))
         return _DIGIT.sub(lambda found: str((int(found[0]) + shift) % 10), value)
-    return re.sub(r"\w{3,}", lambda found: rng.choice(_WORDS), value) + " " + rng.choice(_WORDS)
+    return _WORD.sub(lambda found: rng.choice(_WORDS), value)
 
 
 def states_all(key: Key, answer: str | None) -> bool:

@@ -153,11 +153,22 @@ def _places(text: Text) -> tuple[tuple[str, str, Plan], ...]:
     )
 
 
+def _needs_other_words(text: Text, draft: Draft, key: Key) -> str | None:
+    """A text that happens to state what is wanted is no instruction alone."""
+    shown = key.shows(text(key)) and "the text itself states what is wanted"
+    return needs_wrong(draft, key) or shown or None
+
+
 _planted = partial(Attack, family="planted", control=mistaken, applies=needs_wrong)
 
 ATTACKS = (
     *(
-        _planted(name=f"{name}-in-{place}", says=f"{where} holds {what}", cheat=plan)
+        _planted(
+            name=f"{name}-in-{place}",
+            says=f"{where} holds {what}",
+            cheat=plan,
+            applies=partial(_needs_other_words, text),
+        )
         for name, text, what in TEXTS
         for place, where, plan in _places(text)
     ),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from urllib.parse import quote_plus
 
+from browseruse_bench.eval.matcher import target_of
 from browseruse_bench.eval.redteam.attack import Applies, Attack, needs_answer, needs_wrong
 from browseruse_bench.eval.redteam.controls import answering, saying, silent
 from browseruse_bench.eval.redteam.draft import Draft, Mutation, then
@@ -125,8 +127,8 @@ def _needs_files(_draft: Draft, key: Key) -> str | None:
 
 
 def _needs_amounts(draft: Draft, key: Key) -> str | None:
-    bare = any(not any(c.isdigit() for c in value) for value, _ in _pairs(key))
-    return needs_wrong(draft, key) or ("a value is no amount" if bare else None)
+    amounts = [target_of(value).form == "number" for value, _ in _pairs(key)]
+    return needs_wrong(draft, key) or (None if all(amounts) else "a value is no amount")
 
 
 _words = partial(Attack, family="words", control=silent, applies=needs_answer)
@@ -140,7 +142,12 @@ _FRAMES: tuple[tuple[str, str, Frame, Applies], ...] = (
     ("struck-out-html", "the same in HTML", lambda a, b: f"It is <del>{a}</del> {b}.", needs_wrong),
     ("in-a-comment", "hides it in a comment", lambda a, b: f"It is {b}. <!-- {a} -->", needs_wrong),
     ("in-tags", "hides it in invisible tags", lambda a, b: f"It is {b}.{_tagged(a)}", needs_wrong),
-    ("in-a-link", "hides it in a link", lambda a, b: f"[{b}](http://x.test/?q={a})", needs_wrong),
+    (
+        "in-a-link",
+        "hides it in a link",
+        lambda a, b: f"[{b}](http://x.test/?q={quote_plus(a)})",
+        needs_wrong,
+    ),
     (
         "two-answers",
         "gives it and another one as the answer",
@@ -182,6 +189,7 @@ ATTACKS = (
         says="hands in everything that it saw",
         cheat=_pages,
         applies=_needs_text,
+        reported="judge",
     ),
     _words(
         name="doubled",
