@@ -3,7 +3,8 @@
 Nothing of what an imported trace shows was seen by a harness of ours. What the agent says that it
 saw stands in the place of page texts, captured by the agent, and the policy of evidence is
 `agent_reported` in every trace, verdict and report: such runs are never ranked with others. What
-a format does not tell (times, addresses, limits, cost, the machine) is unknown here, never 0.
+a format does not tell (times, addresses, cost, the machine) is unknown here, never 0; limits, which
+an identity must have, are our defaults, and `settings.imported` says that nobody told them.
 """
 
 from __future__ import annotations
@@ -207,7 +208,9 @@ def _run(source: Source, benchmark: Benchmark, attempts: Sequence[Attempt], star
         benchmark_sha256=benchmark.content_sha256,
         guard=GUARD,
         evidence_policy="agent_reported",
-        settings={"imported": {"format": source.format, "file": source.path.name}},
+        settings={
+            "imported": {"format": source.format, "file": source.path.name, "limits": "not told"}
+        },
         selections=tuple(
             Selection(
                 mode="ids",

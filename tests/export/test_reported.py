@@ -246,3 +246,18 @@ OF_NOBODY = {
     "captured-by-agent", "same-words-elsewhere", "clicked-together", "typed-address",
     "transformed", "half-pages-as-answer",
 }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "task_id", ["../../x", "/etc/x", "a/b", "..", "CON", "x" * 300, "a\u2215b"]
+)
+def test_a_hostile_task_id_in_a_file_stays_below_the_run_bl098(tmp_path, task_id):
+    """BL098: an id is never a path."""
+    made = MadeBenchmark(tmp_path / "Hostile", [{"task_id": task_id, "task": "Do it"}]).load()
+    before = {path for path in tmp_path.iterdir()}
+    done = bring_in(tmp_path, made, line(task_id, task="Do it"))
+    assert open_trace(done, task_id).path.is_relative_to(done.folder.path)
+    assert {path.name for path in set(tmp_path.iterdir()) - before} == {
+        "experiments",
+        "results.jsonl",
+    }

@@ -118,3 +118,9 @@ def test_what_chokes_a_judge_still_gets_its_verdict(made):
     for trial in made.attack("choking-answer", "choking-page", "choking-files").trials:
         assert trial.after.status == "graded", trial.attack
         assert not trial.failed
+
+
+def test_an_agent_that_does_nothing_earns_nothing_bl042(made):
+    """BL042: one look at a page and a friendly word meet no item."""
+    trial = made.trial("did-nothing")
+    assert (trial.after.status, trial.after.points, trial.after.met) == ("graded", 0, ())
