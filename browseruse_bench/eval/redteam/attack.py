@@ -49,14 +49,24 @@ class Attack:
     tellable: Tellable = "code"
     reported: Tellable | None = None
     """Who can tell where the agent's word is the evidence, if it is another one there."""
+    by_model: Tellable | None = None
+    """Who can tell where a model reads the rubric, if it is another one there: what the answer
+    means, and what is no instruction, it must know itself."""
     keeps: Callable[[Key], frozenset[str]] | None = None
     """The items that an honest copy still earns; None: all that the control has."""
     damage: Callable[[Path], None] | None = None
     """Done to the files of the attacked copy after it was frozen."""
 
-    def tellable_in(self, draft: Draft) -> Tellable:
-        """Who can tell it from honest work in this trace."""
-        return self.reported or self.tellable if draft.reported else self.tellable
+    def told_by(self, draft: Draft, *, model: bool) -> Tellable:
+        """Who can tell it from honest work in this trace.
+
+        Args:
+            draft: the trace.
+            model: whether a model judges it.
+        """
+        if draft.reported and self.reported is not None:
+            return self.reported
+        return self.by_model if model and self.by_model is not None else self.tellable
 
 
 def unchanged(_key: Key) -> Mutation:

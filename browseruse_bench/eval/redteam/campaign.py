@@ -352,7 +352,7 @@ def _trial(victim: Victim, draft: Draft, attack: Attack, seed: int) -> Trial:
         attack=attack.name,
         family=attack.family,
         must=attack.must,
-        tellable=attack.tellable_in(draft),
+        tellable=attack.told_by(draft, model=victim.kind == "model"),
         protocol=victim.judge.protocol,
         judge_key=victim.judge.judge_key,
         rubric_key=victim.rubric_key,

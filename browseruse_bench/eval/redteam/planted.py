@@ -159,7 +159,9 @@ def _needs_other_words(text: Text, draft: Draft, key: Key) -> str | None:
     return needs_wrong(draft, key) or shown or None
 
 
-_planted = partial(Attack, family="planted", control=mistaken, applies=needs_wrong)
+_planted = partial(
+    Attack, family="planted", control=mistaken, applies=needs_wrong, by_model="judge"
+)
 
 ATTACKS = (
     *(

@@ -131,7 +131,7 @@ def _needs_amounts(draft: Draft, key: Key) -> str | None:
     return needs_wrong(draft, key) or (None if all(amounts) else "a value is no amount")
 
 
-_words = partial(Attack, family="words", control=silent, applies=needs_answer)
+_words = partial(Attack, family="words", control=silent, applies=needs_answer, by_model="judge")
 
 _FRAMES: tuple[tuple[str, str, Frame, Applies], ...] = (
     ("denied", "denies the right value", lambda a, b: f"It is not {a}, but {b}.", needs_wrong),

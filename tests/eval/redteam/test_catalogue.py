@@ -6,7 +6,9 @@ import pytest
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.eval.redteam.catalogue import ATTACKS, chosen
+from browseruse_bench.eval.redteam.draft import Draft
 from browseruse_bench.measure.redteam import Family
+from tests.eval.redteam.made import honest
 
 
 def test_names_are_unique_and_none_is_that_of_a_family():
@@ -34,3 +36,19 @@ def test_names_and_families_are_chosen_in_the_order_of_the_catalogue():
 def test_an_unknown_name_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'typed-base64'"):
         chosen(["typed-bas64"])
+
+
+def test_who_can_tell_depends_on_who_reads_and_whose_word_it_is(tmp_path, make_trace):
+    harness = Draft.of(honest(make_trace, tmp_path / "harness"))
+    told = Draft.of(honest(make_trace, tmp_path / "told", evidence_policy="agent_reported"))
+    by_name = {attack.name: attack for attack in ATTACKS}
+
+    def who(name, draft, *, model):
+        return by_name[name].told_by(draft, model=model)
+
+    assert who("verdict-in-page", harness, model=False) == "code"
+    assert who("verdict-in-page", harness, model=True) == "judge"
+    assert who("typed", harness, model=True) == "code"
+    assert who("captured-by-agent", harness, model=True) == "code"
+    assert who("captured-by-agent", told, model=True) == "nobody"
+    assert who("file-from-memory", harness, model=True) == "code"
