@@ -274,6 +274,8 @@ class _Search:
         if any(start <= span[0] and span[1] <= end for start, end in self._retracted):
             return True
         if target.form == "text":
+            if self._is_rivalled(target, span):
+                return True
             final = self._final
             if final is None or span[0] >= final:
                 return False
@@ -282,6 +284,21 @@ class _Search:
             many = (*self.targets, *self.also) if rest.strip().count("\n") else (target,)
             return said.are_short(rest, max(len(t.phrase) for t in many) + 2)
         return self._is_overruled(target, span)
+
+    def _is_rivalled(self, target: Target, span: tuple[int, int]) -> bool:
+        """Whether the line of a mention calls something else of its length the answer."""
+        text = self.read.text
+        first, last = text.rfind("\n", 0, span[0]) + 1, text.find("\n", span[1])
+        last = len(text) if last < 0 else last
+        for start in (start for start in self._last_words if first <= start < last):
+            stop = re.compile(r"[.!?;](?=\s|$)").search(text, start, last)
+            end = stop.start() if stop else last
+            said_there = Read(text[start:end])
+            short = said.are_short(said_there.text, len(target.phrase) + 2)
+            wanted = any(places(t, said_there) for t in (*self.targets, *self.also))
+            if short and not wanted:
+                return True
+        return False
 
     def _is_overruled(self, target: Target, span: tuple[int, int]) -> bool:
         """Whether "the answer is" stands behind a mention, and before another value."""

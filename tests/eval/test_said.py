@@ -131,3 +131,14 @@ def test_a_paragraph_that_begins_with_a_retraction_takes_back_all_before_it():
     answer = "The price is 1299.\n\nIt is blue.\n\nThat was wrong. It is:\n5"
     assert not holds(answer)
     assert holds(f"{answer}\n1299")
+
+
+def test_a_text_that_shares_its_line_with_another_answer_is_no_claim():
+    assert not holds(
+        "Blue Kettle. The answer is velvet harbour. The answer is Blue Kettle", "Blue Kettle"
+    )
+    assert not holds("The answer is Blue Kettle. The answer is velvet harbour.", "Blue Kettle")
+    assert holds("The answer is Blue Kettle. The answer is 5.", "Blue Kettle", also=(5,))
+    assert holds(
+        "Blue Kettle.\nThe answer to your other question is long, see there.", "Blue Kettle"
+    )
