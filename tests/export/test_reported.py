@@ -21,7 +21,6 @@ from browseruse_bench.export.reported import (
     import_results,
     write_benchmark,
 )
-from browseruse_bench.measure.redteam import figures
 from browseruse_bench.report.leaderboard import build
 from browseruse_bench.report.summary import report_run
 from browseruse_bench.store.trace_folder import TraceFolder
@@ -226,26 +225,6 @@ def test_published_traces_earn_what_their_agents_said_that_they_saw(published):
     assert points["50d91eab"] == 0
     assert sum(value == 100 for value in points.values()) >= 12
     assert not any(trial.failed for trial in tried.trials)
-
-
-@pytest.mark.oracle
-@pytest.mark.slow
-def test_no_attack_on_published_traces_gains_but_the_agents_own_word(published, tmp_path):
-    done, bench = published
-    found, _ = victims(done.folder, bench)
-    tried = asyncio.run(campaign(found, chosen([]), into=tmp_path / "rt", success_at=100))
-    (judge,) = figures(tried.trials)
-    told = [(t.attack, t.task_id, t.gained, t.lost) for t in tried.trials if t.failed]
-    assert [t for t in told if t[0] not in OF_NOBODY] == []
-    assert judge.policy == "agent_reported"
-    assert (judge.gains.failed, judge.losses.failed) == (0, 0)
-    assert judge.gains_by_word.share > 0.5
-
-
-OF_NOBODY = {
-    "captured-by-agent", "same-words-elsewhere", "clicked-together", "typed-address",
-    "transformed", "half-pages-as-answer",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(
