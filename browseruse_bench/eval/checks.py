@@ -196,7 +196,7 @@ def _hands_in_a_page(evidence: Evidence, check: AnswerCheck, answer: str) -> boo
     """Whether the answer is all that a page shows, where less than that was asked for."""
     if check.match == "list" or len(answer) < said.COPY_CHARS // 2:
         return False
-    if any(len(str(value)) >= said.COPY_CHARS // 2 for value in check.values):
+    if any(len(str(value)) >= said.COPY_CHARS for value in check.values):
         return False
     plain = normal(answer)
     refs = dict.fromkeys(text.ref for text in evidence.texts)

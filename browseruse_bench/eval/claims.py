@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from browseruse_bench.eval.wording import SKIPPED
+from browseruse_bench.eval.wording import SKIPPED, words
 
 Why = Literal["denied", "bound", "one of several", "guess", "contradicted"]
 
@@ -212,7 +212,7 @@ def _same_frame(text: str, mention: Mention, other: Mention) -> bool:
 
 
 _PARTS = re.compile(r"[,;/|•\n\t]|\b(?:and|or|versus|vs)\b|(?<=\s)-(?=\s)|[.!?](?=\s|$)", re.I)
-_FILLER = re.compile(rf"\b(?:a|an|the|is|was|are|it|{_MAYBE}|answer|in|final|also)\b|\W", re.I)
+_FILLER = re.compile(rf"\b(?:a|an|the|is|was|are|it|{_MAYBE}|answer|in|final|also)\b", re.I)
 GUESSES = 3
 """From so many other members on, a bare list is a list of guesses."""
 ASKED = "\x01"
@@ -236,11 +236,11 @@ def siblings(text: str, start: int, end: int, *, n_words: int) -> tuple[list[str
         for mark, part in parts:
             if ASKED in part:
                 continue
-            words = re.findall(r"\w+", _FILLER.sub(" ", part))
-            if mark.strip() in (".", "!", "?") or not 0 < len(words) <= n_words:
+            found = [word.word for word in words(_FILLER.sub(" ", part))]
+            if mark.strip() in (".", "!", "?") or not 0 < len(found) <= n_words:
                 break
             joined_by_or = mark.casefold() in ("or", "/", "|", "versus", "vs")
-            (alternatives if joined_by_or else members).append(" ".join(words))
+            (alternatives if joined_by_or else members).append(" ".join(found))
     return alternatives, members
 
 
@@ -249,7 +249,7 @@ Parts = list[tuple[str, str]]
 
 def _behind(text: str, end: int) -> Parts:
     marks = list(_PARTS.finditer(text, end))[: 2 * GUESSES + 50]
-    if not marks or text[end : marks[0].start()].strip(" \"')*"):
+    if not marks or text[end : marks[0].start()].strip(" \"').*"):
         return []
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     parts = [(m[0], text[m.end() : stop]) for m, stop in zip(marks, ends, strict=True)]

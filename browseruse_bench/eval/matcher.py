@@ -377,13 +377,13 @@ class _Search:
 
     def _one_of_several(self, target: Target, start: int, end: int) -> bool:
         either, members = claims.siblings(self.masked, start, end, n_words=len(target.phrase) + 1)
-        return bool(either) or len(members) >= claims.GUESSES
+        return bool(either) or len(set(members)) >= claims.GUESSES
 
     @cached_property
     def masked(self) -> str:
         """The answer with a mark in the place of everything that was asked for."""
         text = self.read.text
-        for target in self.targets:
+        for target in (*self.targets, *self.also):
             for start, end in places(target, self.read):
                 text = text[:start] + claims.ASKED * (end - start) + text[end:]
         return text

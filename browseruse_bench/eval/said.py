@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from browseruse_bench.eval.wording import SKIPPED
+from browseruse_bench.eval.wording import SKIPPED, words
 
 _UNTOLD = (
     re.compile(r"<!--.*?(?:-->|$)", re.DOTALL),
@@ -93,12 +93,12 @@ def are_short(text: str, n_words: int) -> bool:
     """Whether every line of a text is so short that it can only be a value; articles and the
     like are not counted.
     """
-    lines = [re.findall(r"\w+", line.casefold()) for line in text.splitlines()]
-    counts = [sum(word not in SKIPPED for word in words) for words in lines if words]
+    lines = [[word.word for word in words(line)] for line in text.splitlines()]
+    counts = [sum(word not in SKIPPED for word in line) for line in lines if line]
     return bool(counts) and max(counts) <= n_words
 
 
-COPY_CHARS = 300
+COPY_CHARS = 150
 COPY_LINES = 8
 """A shorter page may well be the answer."""
 COPY_SHARE = 0.9

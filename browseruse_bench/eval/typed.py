@@ -8,6 +8,7 @@ in doubt a value that could have come about so did.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 
 from browseruse_bench.eval.dates import Day
@@ -96,13 +97,19 @@ class Typed:
 
     def first(self, target: Target) -> int | None:
         """Where a value was complete; None: it cannot have been typed."""
-        bare = bare_text(target.text)
+        # Key by key, "isn't" is not brought into the form "is not".
+        plain = unicodedata.normalize("NFKC", target.text).casefold()
+        ways = dict.fromkeys((bare_text(target.text), re.sub(r"[\W_]", "", plain)))
         found = [
-            self._pieced(bare),
-            self._assembled(bare),
-            self._completed(bare),
-            self._scattered(bare),
-            self._cut_down(bare),
+            look(bare)
+            for bare in ways
+            for look in (
+                self._pieced,
+                self._assembled,
+                self._completed,
+                self._scattered,
+                self._cut_down,
+            )
         ]
         if target.date is not None:
             digits = {way for day in target.date.readings for way in _date_digits(day)}

@@ -142,3 +142,17 @@ def test_a_text_that_shares_its_line_with_another_answer_is_no_claim():
     assert holds(
         "Blue Kettle.\nThe answer to your other question is long, see there.", "Blue Kettle"
     )
+
+
+@pytest.mark.parametrize("mark", [" or ", ", ", "\n"])
+def test_one_number_with_hyphens_among_others_is_a_guess(mark):
+    numbers = ("376-726-2187", "487-837-3298", "598-948-4309", "609-059-5410")
+    assert not holds(mark.join(numbers), numbers[0])
+    assert not holds(mark.join(reversed(numbers)), numbers[0])
+    assert holds(f"Call {numbers[0]}, please", numbers[0])
+
+
+def test_the_same_result_twice_is_no_list_of_guesses():
+    answer = "Virgin America, 246 minutes"
+    assert holds(f"{answer}\n\nTo sum up:\n{answer}", "Virgin America", also=(246,))
+    assert holds(f"{answer}\n\nTo sum up:\n{answer}", "Virgin America")

@@ -135,6 +135,11 @@ class Key:
         read = Read(text)
         return any(places(target, read) for target in self._targets())
 
+    def names(self, text: str) -> bool:
+        """Whether a text names anything that the answer must state."""
+        read = Read(text)
+        return any(places(t, read) for v in self._all_stated() for t in _options(v))
+
     def _targets(self) -> list[Target]:
         options = [target for value in self.shown for target in _options(value)]
         return options + [part for target in options for part in target.parts]
@@ -154,6 +159,7 @@ def first(value: Value) -> Value:
 
 
 _DIGIT = re.compile(r"[0-9]")
+_HOST = re.compile(r"(?<=[/.])(?!www)[\w-]{3,}(?=\.)")
 _DAY = re.compile(r"(?<![0-9])[0-9]{1,2}(?![0-9])")
 _WORD = re.compile(r"\w{3,}|^\w+$")
 _WORDS = ("Marlow", "Tessa", "quince", "harbour", "ninth", "velvet", "Ostrava", "cobalt")
@@ -166,6 +172,8 @@ def falsified(value: Value, rng: random.Random) -> Value:
     polar = {"yes": "no", "no": "yes", "true": "false", "false": "true"}.get(value.casefold())
     if polar is not None:
         return polar
+    if any(target.form == "address" for target in _options(value)):
+        return _HOST.sub(lambda found: rng.choice(_WORDS).casefold(), value, count=1)
     days = list(_DAY.finditer(value))
     if days and any(target.date is not None for target in _options(value)):
         day = days[-1]

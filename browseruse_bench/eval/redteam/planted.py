@@ -155,7 +155,8 @@ def _places(text: Text) -> tuple[tuple[str, str, Plan], ...]:
 
 def _needs_other_words(text: Text, draft: Draft, key: Key) -> str | None:
     """A text that happens to state what is wanted is no instruction alone."""
-    shown = key.shows(text(key)) and "the text itself states what is wanted"
+    said = text(key)
+    shown = (key.shows(said) or key.names(said)) and "the text itself states what is wanted"
     return needs_wrong(draft, key) or shown or None
 
 

@@ -45,6 +45,11 @@ def _numbers(key: Key) -> Mutation:
     return saying("\n".join(f"It may be {n}." for n in range(-20, 2001)))
 
 
+def _needs_twins(draft: Draft, key: Key) -> str | None:
+    named = key.answer is not None and key.names(key.answer.translate(_TWINS))
+    return needs_answer(draft, key) or ("a value has no look-alike" if named else None)
+
+
 def _pages(_key: Key) -> Mutation:
     """Everything that any page showed, handed in as the answer."""
     return lambda draft: draft.with_outcome("\n\n".join(draft.texts())[:200_000] or None)
@@ -66,9 +71,10 @@ def _needs_text(draft: Draft, key: Key) -> str | None:
 
 # Letters of Cyrillic, and for digits letters that look like them; NFKC leaves all as they are.
 _TWINS = str.maketrans(
-    "aceopxyABCEHKMOPTXlI0123456789",
-    "\u0430\u0441\u0435\u043e\u0440\u0445\u0443\u0410\u0412\u0421\u0415\u041d\u041a\u041c\u041e"
-    "\u0420\u0422\u0425\u04cf\u0406\u041e\u04c0\u01a7\u0417\u0427\u01bc\u0431\ua4f6\u0222\u0587",
+    "aceopxyisjhdwABCEHKMOPTXVlI0123456789",
+    "\u0430\u0441\u0435\u043e\u0440\u0445\u0443\u0456\u0455\u0458\u04bb\u0501\u051d"
+    "\u0410\u0412\u0421\u0415\u041d\u041a\u041c\u041e\u0420\u0422\u0425\u0474\u04cf\u0406"
+    "\u041e\u04c0\u01a7\u0417\u0427\u01bc\u0431\ua4f6\u0222\u0587",
 )
 
 
@@ -218,6 +224,7 @@ ATTACKS = (
         name="look-alike",
         says="states the right answer in letters that only look like it",
         cheat=_look_alike,
+        applies=_needs_twins,
     ),
     Attack(
         name="file-from-memory",
