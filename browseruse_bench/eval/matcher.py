@@ -51,7 +51,7 @@ from browseruse_bench.eval.wording import (
     words,
 )
 
-VERSION = "3"
+VERSION = "4"
 
 LEAD = 6
 """So many words at most stand between "the answer is" and the value that it is about."""

@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from browseruse_bench.cli.root import bubench
 from browseruse_bench.eval.evaluate import evaluate_run
+from browseruse_bench.eval.matcher import VERSION
 from tests.report.made_run import MadeBenchmark, MadeRun, row
 
 
@@ -67,7 +68,9 @@ def test_the_target_and_the_difference_to_see_can_be_chosen(runs):
 def test_unlike_runs_are_exit_2_with_the_reason_bl062(runs):
     good, bad = runs
     path = bad.folder.judgements_path
-    path.write_text(path.read_text().replace('"matcher/3"', '"matcher/3, three screenshots"'))
+    path.write_text(
+        path.read_text().replace(f'"matcher/{VERSION}"', f'"matcher/{VERSION}, three screenshots"')
+    )
     done = bub("compare", good.run.run_id, bad.run.run_id)
     assert (done.exit_code, done.stdout) == (2, "")
     assert "cannot be compared: their protocols differ on 12 of 12 common tasks" in done.stderr

@@ -6,9 +6,12 @@ import pytest
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.eval.evaluate import evaluate_run
+from browseruse_bench.eval.matcher import VERSION
 from browseruse_bench.records.trace import Limits
 from browseruse_bench.report.compare import compare, markdown, read, tables
 from tests.report.made_run import MadeBenchmark, MadeRun, row
+
+MATCHER = f"matcher/{VERSION}"
 
 N = 24
 
@@ -106,7 +109,7 @@ def refused(bench, one, two):
     [
         ("stand-in", "sites that stand in for public ones"),
         ("judge", "judge keys differ on 24 of 24 common tasks"),
-        ("protocol", "protocols differ on 24 of 24 common tasks (matcher/3 and matcher/3, three"),
+        ("protocol", f"protocols differ on 24 of 24 common tasks ({MATCHER} and {MATCHER}, three"),
         (
             "evidence",
             "evidence policies differ on 24 of 24 common tasks (harness and agent_reported",
@@ -125,7 +128,7 @@ def test_unlike_runs_are_refused_with_the_reason_bl062(bench, made, change, reas
     elif change == "judge":
         path.write_text(text.replace(key, "f" * 64))
     elif change == "protocol":
-        path.write_text(text.replace('"matcher/3"', '"matcher/3, three screenshots"'))
+        path.write_text(text.replace(f'"{MATCHER}"', f'"{MATCHER}, three screenshots"'))
     elif change == "evidence":
         path.write_text(
             text.replace('"details":{', '"details":{"evidence_policy":"agent_reported",')
@@ -149,7 +152,7 @@ def test_all_reasons_are_named_at_once(bench, made):
     one, two = made("+" * N, agent="one"), made("+" * N, agent="two")
     run, path = two.folder.read_run(), two.folder.judgements_path
     two.folder.write_run(run.model_copy(update={"stand_in_hosts": ("public.test",)}))
-    path.write_text(path.read_text().replace('"matcher/3"', '"matcher/0"'))
+    path.write_text(path.read_text().replace(f'"{MATCHER}"', '"matcher/0"'))
     message = refused(bench, one, two)
     assert "stand in" in message
     assert "protocols differ" in message

@@ -3,6 +3,7 @@ import asyncio
 import pytest
 
 from browseruse_bench.eval.evaluate import evaluate_run
+from browseruse_bench.eval.matcher import VERSION
 from browseruse_bench.records.trace import Limits
 from browseruse_bench.report.leaderboard import build, markdown
 from tests.report.made_run import MadeBenchmark, MadeRun, row
@@ -89,7 +90,9 @@ def test_unlike_terms_are_never_ranked_together(root, bench, change):
         key = other.folder.judgements()[0].judge_key
         path.write_text(text.replace(key, "f" * 64))
     elif change == "protocol":
-        path.write_text(text.replace('"matcher/3"', '"matcher/3, three screenshots"'))
+        path.write_text(
+            text.replace(f'"matcher/{VERSION}"', f'"matcher/{VERSION}, three screenshots"')
+        )
     elif change == "evidence":
         old = '"details":{'
         assert old in text

@@ -5,6 +5,7 @@ import pytest
 
 from browseruse_bench.errors import DataError
 from browseruse_bench.eval.evaluate import evaluate_run
+from browseruse_bench.eval.matcher import VERSION
 from browseruse_bench.report.summary import markdown, report_run, summarise
 from tests.report.made_run import MadeBenchmark, MadeRun, row, rubric
 
@@ -50,7 +51,7 @@ def test_a_summary_accounts_for_every_selected_attempt(run, bench):
     assert {name: f.mean for name, f in found.by_difficulty.items()} == {"easy": 100, "hard": 0}
     assert found.by_category["x"].n == 2
     assert found.identity.agent.model == "openai/gpt-5"
-    assert found.protocols == ("matcher/3",)
+    assert found.protocols == (f"matcher/{VERSION}",)
 
 
 def test_an_unknown_cost_is_never_zero(run, bench):
