@@ -24,7 +24,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from browseruse_bench.eval.wording import SKIPPED, words
+from browseruse_bench.eval.wording import SKIPPED
 
 Why = Literal["denied", "bound", "one of several", "guess", "contradicted"]
 
@@ -57,7 +57,8 @@ _DENIED_AFTER = re.compile(
     re.IGNORECASE,
 )
 _SUPPOSED = re.compile(
-    r"\b(?:if|unless|suppose|supposing|assuming|imagine)\b(?:\W+\w+){0,4}\W+"
+    r"\b(?:(?:if|unless) (?:it|this|that|the (?:answer|result|value|price|total|number))"
+    r"|(?:suppose|supposing|assuming|imagine)\b(?:\W+\w+){0,4})\W+"
     r"(?:were|was|is|are|be|been)\W+(?:(?:the|an?)\W+)?$",
     re.IGNORECASE,
 )
@@ -212,6 +213,7 @@ def _same_frame(text: str, mention: Mention, other: Mention) -> bool:
 
 
 _PARTS = re.compile(r"[,;/|•\n\t]|\b(?:and|or|versus|vs)\b|(?<=\s)-(?=\s)|[.!?](?=\s|$)", re.I)
+_HYPHENS = re.compile(r"(?<=[0-9])-(?=[0-9])")
 _FILLER = re.compile(rf"\b(?:a|an|the|is|was|are|it|{_MAYBE}|answer|in|final|also)\b", re.I)
 GUESSES = 3
 """From so many other members on, a bare list is a list of guesses."""
@@ -236,7 +238,9 @@ def siblings(text: str, start: int, end: int, *, n_words: int) -> tuple[list[str
         for mark, part in parts:
             if ASKED in part:
                 continue
-            found = [word.word for word in words(_FILLER.sub(" ", part))]
+            # A number with hyphens (of a phone, an order) is one word.
+            whole = _HYPHENS.sub("", _FILLER.sub(" ", part))
+            found = re.findall(r"\w+", whole)
             if mark.strip() in (".", "!", "?") or not 0 < len(found) <= n_words:
                 break
             joined_by_or = mark.casefold() in ("or", "/", "|", "versus", "vs")
@@ -249,7 +253,7 @@ Parts = list[tuple[str, str]]
 
 def _behind(text: str, end: int) -> Parts:
     marks = list(_PARTS.finditer(text, end))[: 2 * GUESSES + 50]
-    if not marks or text[end : marks[0].start()].strip(" \"').*"):
+    if not marks or text[end : marks[0].start()].strip(" \"')*"):
         return []
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     parts = [(m[0], text[m.end() : stop]) for m, stop in zip(marks, ends, strict=True)]

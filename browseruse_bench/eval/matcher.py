@@ -376,6 +376,8 @@ class _Search:
         )
 
     def _one_of_several(self, target: Target, start: int, end: int) -> bool:
+        if len(target.phrase) == 1 and target.text.endswith(".") and self.masked[end:][:1] == ".":
+            end += 1  # The full stop of a word that has one ends no sentence.
         either, members = claims.siblings(self.masked, start, end, n_words=len(target.phrase) + 1)
         return bool(either) or len(set(members)) >= claims.GUESSES
 

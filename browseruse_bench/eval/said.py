@@ -65,7 +65,8 @@ def retracted(text: str) -> list[tuple[int, int]]:
 
 _FINAL = re.compile(
     r"\b(?:(?:the|my|so|correct|final)\s+)*(?:final answer|correct answer|my answer|the answer"
-    r"|^[\W_]*answer)\b[*_\s]*(?:is\b|:|=|\n)",
+    r"|^[\W_]*answer)\b[*_ ]*(?:is\b|:|=)"
+    r"|^[\W_]*(?:(?:the|my|correct|final) )*answer[*_ ]*\n",
     re.IGNORECASE | re.MULTILINE,
 )
 _ELSEWHERE = re.compile(

@@ -156,3 +156,16 @@ def test_the_same_result_twice_is_no_list_of_guesses():
     answer = "Virgin America, 246 minutes"
     assert holds(f"{answer}\n\nTo sum up:\n{answer}", "Virgin America", also=(246,))
     assert holds(f"{answer}\n\nTo sum up:\n{answer}", "Virgin America")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "1. West Park\n2. **Grand Park** <- This is the answer\n3. East Park",
+        "You can still qualify if your child is at Grand Park",
+        "**Grand Park**\n- Rating: 5.0 stars\n- Price: $5\n- Distance: 0.6 miles",
+        "The answer to your question: Grand Park",
+    ],
+)
+def test_an_honest_answer_keeps_its_text(answer):
+    assert holds(answer, "Grand Park")
