@@ -212,7 +212,12 @@ def _same_frame(text: str, mention: Mention, other: Mention) -> bool:
     return after == after_other or bool(_CLAIM.search(before))
 
 
-_PARTS = re.compile(r"[,;/|•\n\t]|\b(?:and|or|versus|vs)\b|(?<=\s)-(?=\s)|[.!?](?=\s|$)", re.I)
+_LIST = re.compile(r"[,;/|•\n\t]|\b(?:and|or|versus|vs)\b|(?<=\s)-(?=\s)", re.I)
+_PARTS = re.compile(rf"{_LIST.pattern}|[.!?](?=\s|$)", re.I)
+_SHORT = re.compile(
+    r"(?:\b[a-z]|\b(?:inc|corp|co|ltd|llc|jr|sr|st|dr|mr|mrs|ms|no|vs|etc|bros|ave|rd|blvd))\.$",
+    re.IGNORECASE,
+)
 _HYPHENS = re.compile(r"(?<=[0-9])-(?=[0-9])")
 _FILLER = re.compile(rf"\b(?:a|an|the|is|was|are|it|{_MAYBE}|answer|in|final|also)\b", re.I)
 GUESSES = 3
@@ -220,7 +225,21 @@ GUESSES = 3
 ASKED = "\x01"
 
 
-def siblings(text: str, start: int, end: int, *, n_words: int) -> tuple[list[str], list[str]]:
+def has_stops(value: str) -> bool:
+    """Whether a value is several sentences, or so few words with a full stop that they are none;
+    abbreviations, numbers of lines and marks of omission aside.
+    """
+    marks = [
+        mark.end()
+        for mark in re.finditer(r"(?<![.0-9])\.(?=\s|$)", value)
+        if not _SHORT.search(value[: mark.end()])
+    ]
+    return bool(marks) and (marks[0] < len(value) or len(value.split()) <= GUESSES)
+
+
+def siblings(
+    text: str, start: int, end: int, *, n_words: int, stops: bool = False
+) -> tuple[list[str], list[str]]:
     """Texts that stand beside a place as its alternatives, and as members of its list.
 
     Args:
@@ -228,13 +247,15 @@ def siblings(text: str, start: int, end: int, *, n_words: int) -> tuple[list[str
         start: where the place begins.
         end: where it ends.
         n_words: the most words that a sibling has; a longer part is prose, and ends the list.
+        stops: whether full stops are part of the members, so that they end no list.
 
     Returns:
         What was not asked for: (joined by "or" or a slash, joined by commas, "and", bullets or line ends).
     """
     alternatives: list[str] = []
     members: list[str] = []
-    for parts in (_behind(text, end), _before(text, start)):
+    marks = _LIST if stops else _PARTS
+    for parts in (_behind(text, end, marks), _before(text, start, marks)):
         for mark, part in parts:
             if ASKED in part:
                 continue
@@ -251,17 +272,18 @@ def siblings(text: str, start: int, end: int, *, n_words: int) -> tuple[list[str
 Parts = list[tuple[str, str]]
 
 
-def _behind(text: str, end: int) -> Parts:
-    marks = list(_PARTS.finditer(text, end))[: 2 * GUESSES + 50]
-    if not marks or text[end : marks[0].start()].strip(" \"')*"):
+def _behind(text: str, end: int, pattern: re.Pattern[str]) -> Parts:
+    marks = list(pattern.finditer(text, end))[: 2 * GUESSES + 50]
+    own = " \"').*!?" if pattern is _LIST else " \"')*"
+    if not marks or text[end : marks[0].start()].strip(own):
         return []
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     parts = [(m[0], text[m.end() : stop]) for m, stop in zip(marks, ends, strict=True)]
     return _merged(parts)
 
 
-def _before(text: str, start: int) -> Parts:
-    marks = list(_PARTS.finditer(text, 0, start))
+def _before(text: str, start: int, pattern: re.Pattern[str]) -> Parts:
+    marks = list(pattern.finditer(text, 0, start))
     lead = text[marks[-1].end() : start] if marks else text[:start]
     if not marks or re.sub(r"\W", "", _FILLER.sub("", lead)):
         return []

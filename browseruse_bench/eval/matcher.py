@@ -51,7 +51,7 @@ from browseruse_bench.eval.wording import (
     words,
 )
 
-VERSION = "4"
+VERSION = "5"
 
 LEAD = 6
 """So many words at most stand between "the answer is" and the value that it is about."""
@@ -376,9 +376,8 @@ class _Search:
         )
 
     def _one_of_several(self, target: Target, start: int, end: int) -> bool:
-        if len(target.phrase) == 1 and target.text.endswith(".") and self.masked[end:][:1] == ".":
-            end += 1  # The full stop of a word that has one ends no sentence.
-        either, members = claims.siblings(self.masked, start, end, n_words=len(target.phrase) + 1)
+        n_words, stops = len(target.phrase) + 1, claims.has_stops(target.text)
+        either, members = claims.siblings(self.masked, start, end, n_words=n_words, stops=stops)
         return bool(either) or len(set(members)) >= claims.GUESSES
 
     @cached_property

@@ -169,3 +169,15 @@ def test_the_same_result_twice_is_no_list_of_guesses():
 )
 def test_an_honest_answer_keeps_its_text(answer):
     assert holds(answer, "Grand Park")
+
+
+@pytest.mark.parametrize("mark", [", ", "\n", " or "])
+def test_one_sentence_among_others_of_its_length_is_a_guess(mark):
+    sentences = ("Odio. Turpis sed.", "Marlow. Tessa ninth.", "Velvet. Cobalt is.", "Quince. No it.")
+    assert not holds(mark.join(sentences), sentences[0])
+    assert not holds(mark.join(reversed(sentences)), sentences[0])
+    assert holds(f"It says: {sentences[0]} That is all.", sentences[0])
+
+
+def test_an_abbreviation_ends_no_sentence_and_begins_no_list():
+    assert holds("**Nagel Inc.**\n- Open\n- Rated\n- Near\n- Cheap", "Nagel Inc.")
