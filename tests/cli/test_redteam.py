@@ -90,3 +90,24 @@ def test_attacks_are_listed_without_a_run(tmp_path, monkeypatch):
     done = bub("redteam", "--list", "--attacks", "files")
     assert done.exit_code == 0
     assert len(done.stdout.splitlines()) == 9
+
+
+def test_a_judge_that_is_named_is_attacked_too_with_figures_of_its_own(made, tmp_path):
+    source = "from tests.eval.findings.believer import Believer\nbelieves = Believer()\n"
+    (tmp_path / "judge.py").write_text(source)
+    command = (
+        *("redteam", "--judge", "scripted:judge.py:believes", "--judge-all", "--json"),
+        *("--attacks", "typed,clicked-together,verdict-in-page,honest-untouched"),
+    )
+    done = bub(*command)
+    assert done.exit_code == 0, done.output
+    by_code, by_judge = json.loads(done.stdout)["judges"]
+    assert by_code["protocol"].startswith("code-checks/")
+    assert by_judge["protocol"].startswith("findings/")
+    assert (by_judge["gains"]["failed"], by_judge["gains"]["n"]) == (0, 1)
+    assert by_judge["gains_in_pages"]["n"] == 2
+    assert by_judge["gains_in_pages"]["failed"] == 1
+    assert "judge:" in done.stderr
+    again = bub(*command)
+    assert "from the ledger" in again.stderr
+    assert json.loads(again.stdout)["judges"] == [by_code, by_judge]
