@@ -173,7 +173,12 @@ def test_an_honest_answer_keeps_its_text(answer):
 
 @pytest.mark.parametrize("mark", [", ", "\n", " or "])
 def test_one_sentence_among_others_of_its_length_is_a_guess(mark):
-    sentences = ("Odio. Turpis sed.", "Marlow. Tessa ninth.", "Velvet. Cobalt is.", "Quince. No it.")
+    sentences = (
+        "Odio. Turpis sed.",
+        "Marlow. Tessa ninth.",
+        "Velvet. Cobalt is.",
+        "Quince. No it.",
+    )
     assert not holds(mark.join(sentences), sentences[0])
     assert not holds(mark.join(reversed(sentences)), sentences[0])
     assert holds(f"It says: {sentences[0]} That is all.", sentences[0])
