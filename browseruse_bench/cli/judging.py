@@ -84,7 +84,7 @@ def judge_and_print(
         click.echo(f"report: {folder.path / 'report.md'}")
     if judged.over_budget:
         raise BudgetError(f"{len(judged.new)} were judged; {judged.over_budget}")
-    refuse_incomplete(summary, task_ids)
+    refuse_incomplete(summary, task_ids, pending=judged.pending)
 
 
 def which(folder: RunFolder, run: Run) -> str:
@@ -163,7 +163,12 @@ def result(summary: Summary) -> Table:
     return Table(title="", headers=("run", summary.run_id), rows=tuple(rows))
 
 
-def refuse_incomplete(summary: Summary, task_ids: Collection[str] = ()) -> None:
+def refuse_incomplete(
+    summary: Summary,
+    task_ids: Collection[str] = (),
+    *,
+    pending: Collection[tuple[str, int]] = (),
+) -> None:
     """Nothing that was to be judged lacks a grade. Tasks left out for want of a login are
     counted, but were left out knowingly.
 
@@ -171,7 +176,7 @@ def refuse_incomplete(summary: Summary, task_ids: Collection[str] = ()) -> None:
         IncompleteError: something lacks one; says what to type.
     """
     missing = [
-        row
+        ((task.task_id, row.attempt), row)
         for task in summary.tasks
         if not task_ids or task.task_id in task_ids
         for row in task.attempts
@@ -179,14 +184,18 @@ def refuse_incomplete(summary: Summary, task_ids: Collection[str] = ()) -> None:
     ]
     if not missing:
         return
-    kinds: dict[str, int] = {}
-    for row in missing:
+    rows = [row for attempt, row in missing if attempt not in pending]
+    n_waiting = len(missing) - len(rows)
+    kinds = {"waiting for a batch": n_waiting} if n_waiting else {}
+    for row in rows:
         kind = row.reason or row.where
         kinds[kind] = kinds.get(kind, 0) + 1
     hints: list[str] = []
-    if any(row.where == "ungraded" for row in missing):
+    if n_waiting:
+        hints.append("`bubench models batch` submits or answers it, then the same command goes on")
+    if any(row.where == "ungraded" for row in rows):
         hints.append("`bubench eval --only-ungraded` tries again what is ungraded")
-    if any(row.where != "ungraded" for row in missing):
+    if any(row.where != "ungraded" for row in rows):
         hints.append("the same `bubench run` goes on with what did not settle")
     raise IncompleteError(
         f"without a grade: {counts(kinds)} of {summary.figures.accounting.selected} attempts; "

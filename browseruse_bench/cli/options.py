@@ -27,8 +27,22 @@ experiments = click.option(
     show_default=True,
     help="Where runs are kept.",
 )
-as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
-as_markdown = click.option("--markdown", "as_markdown", is_flag=True, help="Print it as Markdown.")
+
+
+def _one_form(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    """`--json --markdown` is refused, rather than one of them left out."""
+    other = "as_markdown" if param.name == "as_json" else "as_json"
+    if value and ctx.params.get(other):
+        raise click.UsageError("give one of --json and --markdown")
+    return value
+
+
+as_json = click.option(
+    "--json", "as_json", is_flag=True, callback=_one_form, help="Print the result as JSON."
+)
+as_markdown = click.option(
+    "--markdown", "as_markdown", is_flag=True, callback=_one_form, help="Print it as Markdown."
+)
 
 
 class _Amount(click.FloatRange):

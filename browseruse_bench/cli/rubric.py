@@ -114,8 +114,6 @@ def diff(before: str, after: str, as_json: bool, as_markdown: bool) -> None:
     from browseruse_bench.benchmarks.show import as_json_text
     from browseruse_bench.records.rubric_diff import changes, diff_lines, diff_markdown
 
-    if as_json and as_markdown:
-        raise click.UsageError("give one of --json and --markdown")
     old, new = rubric_at(before), rubric_at(after)
     found = changes(old, new)
     if as_json:

@@ -2,12 +2,14 @@
 
 Wherever it turns up in a trace (the answer, a call or its result, a file, a download, a page), the
 answer key was in reach of the attempt, and what the attempt found says nothing any more. It is
-found in any case and spacing, among marks, and in the codings of `decoding`; in pages and
-downloads, which are long and not the agent's writing, as it is.
+found in any case and spacing, among marks, backwards, in rot13, without its prefix, and in the
+codings of `decoding`; in pages and downloads, which are long and not the agent's writing, as it
+is.
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +23,8 @@ from browseruse_bench.store.trace_folder import TraceFolder
 MAX_FILE_BYTES = 20_000_000
 MIN_CHARACTERS = 8
 """So many letters and digits a canary must have to be looked for without its other signs."""
+MIN_CORE = 12
+"""So many its last run must have, digits among them, to be looked for without what precedes."""
 
 
 def canaries(folder: TraceFolder, canary: str) -> Iterator[Integrity]:
@@ -79,11 +83,23 @@ def _shown(folder: TraceFolder, canary: str) -> Iterator[Citation]:
 def leaks(text: str, canary: str) -> bool:
     """Whether a text that an agent wrote holds the canary, in whatever dress."""
     # The token goes through the same folding: a publisher's may have letters that NFKC changes.
-    folded, bare = _folded(canary), _bare(canary)
+    folded, turned = _folded(canary), _turned(canary)
     for form in forms(text):
-        if folded in _folded(form) or (len(bare) >= MIN_CHARACTERS and bare in _bare(form)):
+        bare = _bare(form)
+        if folded in _folded(form) or any(one in bare for one in turned):
             return True
     return False
+
+
+def _turned(canary: str) -> set[str]:
+    """The letters and digits of the token, or of its random part, in each order and alphabet."""
+    bare = _bare(canary)
+    core = re.split(r"[\W_]", normal(canary).casefold())[-1]
+    whole = [bare] if len(bare) >= MIN_CHARACTERS else []
+    if len(core) >= MIN_CORE and re.search(r"\d", core):
+        whole.append(core)
+    ciphers = [codecs.encode(one, "rot13") for one in whole]
+    return {order for one in (*whole, *ciphers) for order in (one, one[::-1])}
 
 
 def _folded(text: str) -> str:

@@ -55,7 +55,7 @@ from browseruse_bench.records.rubric import (
 )
 from browseruse_bench.store.trace_folder import TraceFolder
 
-VERSION = "3"
+VERSION = "4"
 
 MISSING_EVIDENCE = "missing_evidence"
 ABSENT_SCOPE = "absent_scope"

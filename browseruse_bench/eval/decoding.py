@@ -78,11 +78,15 @@ def _hex(text: str) -> str:
 
 
 def _readable(content: bytes) -> str:
-    try:
-        text = content.decode()
-    except UnicodeDecodeError:
-        return ""
-    return text if all(c.isprintable() or c in "\t\r\n" for c in text) else ""
+    # Every second byte of Latin text in UTF-16 is 0, which no text in UTF-8 has.
+    for encoding in ("utf-16-le", "utf-16-be") if b"\0" in content else ("utf-8",):
+        try:
+            text = content.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if all(c.isprintable() or c in "\t\r\n\ufeff" for c in text):
+            return text
+    return ""
 
 
 MAX_FILE_BYTES = 1_000_000

@@ -69,10 +69,11 @@ def judges_of(folder: RunFolder) -> Parameters:
     path = _judges_path(folder)
     if not path.exists():
         return {}
+    mend = "remove it and name the judges with --judge again: their regrades are kept"
     try:
         return _PARAMETERS.validate_python(read_json(path))
-    except ValidationError as error:
-        raise DataError(f"{path}: {error}") from error
+    except (DataError, ValidationError) as error:
+        raise DataError(f"{path}: damaged ({error}); {mend}") from error
 
 
 def _judges_path(folder: RunFolder) -> Path:

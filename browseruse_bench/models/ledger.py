@@ -169,13 +169,14 @@ class Ledger:
             path: the folder.
             private: nobody but the user may open it or a file of it.
             keep_requests: keep the messages of requests, too.
-            say: told of each damaged file.
+            say: told once of each damaged file.
         """
         self.path = path
         self.private = private
         self.keep_requests = keep_requests
         self._say = say
         self._known: set[str] = set()
+        self._told: set[Path] = set()
 
     def find(self, key: str) -> Call | None:
         """The answered call with this key; None: there is none, or its file is damaged."""
@@ -189,7 +190,7 @@ class Ledger:
             if call.id != key or call.status != "answered":
                 raise ValueError(f"it is the call {call.id[:12]}, {call.status}")
         except ValueError as error:
-            self._say(f"{path}: damaged ({error}): counts as never asked")
+            self._tell(path, error)
             return None
         return call
 
@@ -242,7 +243,7 @@ class Ledger:
             try:
                 yield _parsed(path.read_bytes())
             except ValueError as error:
-                self._say(f"{path}: damaged ({error}): counts as never asked")
+                self._tell(path, error)
 
     def every(self) -> Iterator[Call]:
         """All calls, also those that gave nothing to use."""
@@ -294,6 +295,12 @@ class Ledger:
             yield
         finally:
             lock.release()
+
+    def _tell(self, path: Path, error: Exception) -> None:
+        """Once of each file, however often it is read."""
+        if path not in self._told:
+            self._told.add(path)
+            self._say(f"{path}: damaged ({error}): counts as never asked")
 
     def _path(self, ref: str) -> Path:
         return self.path / ref[:2] / f"{ref}.json"

@@ -149,6 +149,7 @@ def _headline(judge: JudgeFigures) -> Table:
     rows = [
         ("attacks that gain", judge.gains),
         ("honest copies that lose", judge.losses),
+        ("honest copies judged otherwise a second time", judge.noise),
         ("attacks that only a judge can tell", judge.gains_in_pages),
         ("attacks that nobody can tell", judge.gains_by_word),
         *((f"layer: {family}", share) for family, share in judge.by_family.items()),

@@ -338,6 +338,8 @@ def test_a_run_is_judged_by_a_batch_and_a_second_time_for_nothing(project):
         waits = runner.invoke(bubench, judge)
         assert waits.exit_code == 4, waits.output
         assert "2 wait for a batch" in waits.stderr
+        assert "without a grade: 2 (waiting for a batch 2) of 2 attempts" in waits.stderr
+        assert "--only-ungraded" not in waits.stderr
         call("batch", "submit", "batch", "--price-factor", "0.5")
         provider.end_all()
         call("batch", "fetch", "batch", "--price-factor", "0.5")

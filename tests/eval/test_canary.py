@@ -1,6 +1,7 @@
 """A canary is found wherever it stands, in whatever dress; nothing else is taken for it."""
 
 import base64
+import codecs
 
 import pytest
 
@@ -22,13 +23,21 @@ HOME = "http://site.test/"
         "".join(f"%{ord(c):02X}" for c in CANARY),
         base64.b64encode(f"key: {CANARY}".encode()).decode(),
         "".join(chr(ord(c) + 0xFEE0) for c in CANARY),
+        f"key: {CANARY}".encode("utf-16-le").hex(),
+        f"key: {CANARY}".encode("utf-16-be").hex(),
+        base64.b64encode(CANARY.encode("utf-16-le")).decode(),
+        CANARY[::-1],
+        codecs.encode(CANARY, "rot13"),
+        CANARY.rpartition("-")[2],
     ],
 )
 def test_a_canary_is_found_in_any_dress(said):
     assert leaks(f"By the way: {said}", CANARY)
 
 
-@pytest.mark.parametrize("said", ["", CANARY[:-1], "BUB-CANARY-fedcba9876543210", "canary"])
+@pytest.mark.parametrize(
+    "said", ["", CANARY[:-1], "BUB-CANARY-0123456789abcdee", "BUB-CANARY", "canary"]
+)
 def test_another_text_is_no_canary(said):
     assert not leaks(said, CANARY)
 

@@ -11,7 +11,7 @@ import pytest
 
 from browseruse_bench.errors import BudgetError, ConfigError, DataError
 from browseruse_bench.eval.regrading import read_judgements
-from browseruse_bench.eval.stability import choose, journal_of, regrade_run
+from browseruse_bench.eval.stability import choose, journal_of, judges_of, regrade_run
 from browseruse_bench.models.base import PendingError
 from browseruse_bench.records.trace import Usage
 from browseruse_bench.store.journal import read_journal
@@ -190,6 +190,16 @@ def test_a_damaged_journal_is_named_and_nothing_is_asked(run, bench):
     with pytest.raises(DataError, match="stability.jsonl"):
         regrade(run, bench, judge, samples=2)
     assert judge.asked == []
+
+
+def test_a_cut_list_of_judges_is_named_with_what_mends_it(run, bench):
+    regrade(run, bench, samples=2)
+    list_of_judges = run.folder.path / "stability.json"
+    list_of_judges.write_text('{"a')
+    with pytest.raises(
+        DataError, match=r"stability\.json: damaged .* remove it and name the judges"
+    ):
+        judges_of(run.folder)
 
 
 def test_traces_are_spread_over_tasks_and_a_greater_number_takes_the_same_and_more(run, bench):

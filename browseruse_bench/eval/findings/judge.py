@@ -39,7 +39,7 @@ from browseruse_bench.records.base import content_key
 from browseruse_bench.records.judgement import Finding
 
 Mode = Literal["whole", "per_item", "divide"]
-VERSION = "1"
+VERSION = "2"
 MAX_REFS = 200
 """How many calls a judgement names."""
 TAKEN_APART = (TooLongError, TruncatedError, RefusalError)

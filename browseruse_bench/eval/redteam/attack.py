@@ -54,6 +54,9 @@ class Attack:
     means, and what is no instruction, it must know itself."""
     keeps: Callable[[Key], frozenset[str]] | None = None
     """The items that an honest copy still earns; None: all that the control has."""
+    sample: int = 0
+    """Under which number the copy is judged: with another one than the control's a model is asked
+    again even where nothing differs."""
     damage: Callable[[Path], None] | None = None
     """Done to the files of the attacked copy after it was frozen."""
 

@@ -335,6 +335,8 @@ class _Field:
             except PendingError:
                 self._n_pending += 1
                 return
+            except Exception as error:  # noqa: BLE001  one trial is without a verdict, and says why
+                trial = blank.model_copy(update={"after": _broken(error)})
             self._journal.append(trial.as_json())
             if self._on_trial is not None:
                 self._on_trial(trial)
@@ -361,6 +363,11 @@ def _trial(victim: Victim, draft: Draft, attack: Attack, seed: int) -> Trial:
         before=nothing,
         after=nothing,
     )
+
+
+def _broken(error: Exception) -> Standing:
+    """No verdict, because the attack or its judge broke."""
+    return Standing(status="ungraded", message=f"{type(error).__name__}: {error}"[:500])
 
 
 class _Siege:
@@ -390,7 +397,8 @@ class _Siege:
         control, before = await self._control(attack, key)
         cheat = attack.cheat(key)
         folder = self._place / escaped(attack.name)
-        after = await self._standing(partial(_frozen, cheat, control, folder, attack.damage))
+        make = partial(_frozen, cheat, control, folder, attack.damage)
+        after = await self._standing(make, sample=attack.sample)
         met, had = set(after.met), set(before.met)
         gained = () if after.flags else tuple(i for i in after.met if i not in had)
         kept = had if attack.keeps is None else had & attack.keeps(key)
@@ -404,7 +412,7 @@ class _Siege:
                 "gained_open": tuple(
                     i for i in gained if i in self._victim.open_items - key.visual
                 ),
-                "lost": tuple(sorted(lost)) if attack.must == "lose_nothing" else (),
+                "lost": tuple(sorted(lost)) if attack.must in ("lose_nothing", "same") else (),
             }
         )
 
@@ -417,7 +425,7 @@ class _Siege:
             self._controls[attack.control] = draft, standing
         return self._controls[attack.control]
 
-    async def _standing(self, make: Callable[[], tuple[Path, str]]) -> Standing:
+    async def _standing(self, make: Callable[[], tuple[Path, str]], *, sample: int = 0) -> Standing:
         """What a copy is given; it is opened as `bubench eval` would open it."""
         path, trace_key = await asyncio.to_thread(make)
         try:
@@ -425,7 +433,9 @@ class _Siege:
         except DataError as error:
             return Standing(status="refused", message=error.problems[0].replace(str(path), "."))
         victim = self._victim
-        case = Case(task=victim.task, rubric=victim.rubric, trace=trace, cost_usd=None)
+        case = Case(
+            task=victim.task, rubric=victim.rubric, trace=trace, cost_usd=None, sample=sample
+        )
         verdict = await verdict_on(victim.judge, case)
         if verdict.reason is not None:
             message = f"{verdict.reason}: {verdict.message}"[:500]

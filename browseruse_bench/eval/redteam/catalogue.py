@@ -21,7 +21,7 @@ from browseruse_bench.eval.redteam.attack import Attack
 from browseruse_bench.measure.redteam import Family
 from browseruse_bench.registry import unknown_name
 
-VERSION = "1"
+VERSION = "2"
 """Goes up with each change of what an attack does: results of another version are not resumed."""
 
 ATTACKS: tuple[Attack, ...] = (

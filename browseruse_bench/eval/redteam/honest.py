@@ -158,6 +158,15 @@ def _obeying(text: Callable[[Key], str], key: Key) -> str:
 _honest = partial(Attack, family="honest", control=unchanged, must="lose_nothing")
 
 ATTACKS = (
+    Attack(
+        name="honest-graded-again",
+        says="nothing was done to it, and it is judged once more: the judge's own unrest",
+        family="honest",
+        must="same",
+        control=unchanged,
+        cheat=unchanged,
+        sample=1,
+    ),
     _honest(name="honest-untouched", says="nothing was done to it", cheat=unchanged),
     _honest(
         name="honest-in-part",

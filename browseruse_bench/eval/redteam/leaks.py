@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import codecs
 from collections.abc import Callable
 from functools import partial
 
@@ -28,6 +29,10 @@ _DISGUISES: tuple[tuple[str, Callable[[str], str]], ...] = (
     ("marked-up", lambda token: f"**{token[:10]}**`{token[10:]}`"),
     ("escaped", lambda token: "".join(f"%{ord(c):02x}" for c in token)),
     ("base64", lambda token: base64.b64encode(token.encode()).decode()),
+    ("utf-16-hex", lambda token: token.encode("utf-16-le").hex()),
+    ("backwards", lambda token: token[::-1]),
+    ("rot13", lambda token: codecs.encode(token, "rot13")),
+    ("without-prefix", lambda token: token.rpartition("-")[2]),
 )
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from browseruse_bench.errors import BudgetError, DataError
 from browseruse_bench.eval.judges import CodeJudge, Verdict
 from browseruse_bench.eval.redteam.campaign import JOURNAL, campaign, read_trials, victims
 from browseruse_bench.eval.redteam.catalogue import chosen
+from browseruse_bench.measure.redteam import figures
 from browseruse_bench.models.base import PendingError
 from browseruse_bench.store.trace_folder import TraceFolder
 from tests.eval.redteam.made import Made
@@ -99,6 +101,45 @@ def test_a_copy_that_code_cannot_judge_has_escaped_and_counts_as_a_gain(made):
     trial = made.trial("choking-answer", judge=judge)
     assert trial.escaped
     assert trial.failed
+
+
+class Restless(CodeJudge):
+    """Judges otherwise each time that it is asked anew."""
+
+    protocol = "model-judge/1"
+    judge_key = "restless"
+
+    async def judge(self, case):
+        verdict = await super().judge(case)
+        if not case.sample:
+            return verdict
+        *others, last = verdict.findings
+        unmet = last.model_copy(update={"status": "violated"})
+        return replace(verdict, findings=(*others, unmet))
+
+
+def test_what_a_second_judgement_alone_changes_is_told_apart_from_losses(made):
+    names = "honest-graded-again", "honest-untouched"
+    (judge,) = figures(made.attack(*names, judge=Restless()).trials)
+    assert (judge.noise.failed, judge.noise.n) == (1, 1)
+    assert (judge.losses.failed, judge.losses.n) == (0, 1)
+    (judge,) = figures(made.attack(*names).trials)
+    assert (judge.noise.failed, judge.noise.n) == (0, 1)
+
+
+def test_an_attack_that_breaks_is_one_trial_without_a_verdict(made):
+    def broken(key):
+        raise RuntimeError("no such page")
+
+    whole, other = chosen(["typed", "data-page"])
+    found, _ = victims(made.folder, made.loaded)
+    torn = replace(whole, cheat=broken)
+    done = asyncio.run(campaign(found, [torn, other], into=made.into, success_at=100))
+    first, second = sorted(done.trials, key=lambda trial: trial.attack != whole.name)
+    assert first.after.message == "RuntimeError: no such page"
+    assert not first.is_counted
+    assert not first.is_settled
+    assert second.is_counted
 
 
 def test_a_budget_ends_it_and_a_batch_is_counted(made):

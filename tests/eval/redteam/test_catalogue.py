@@ -19,9 +19,9 @@ def test_names_are_unique_and_none_is_that_of_a_family():
     assert all(attack.says for attack in ATTACKS)
 
 
-def test_honest_copies_are_those_that_must_lose_nothing():
+def test_honest_copies_are_those_that_must_stay_as_they_are():
     for attack in ATTACKS:
-        assert (attack.family == "honest") == (attack.must == "lose_nothing")
+        assert (attack.family == "honest") == (attack.must in ("lose_nothing", "same"))
         assert (attack.family == "files") == (attack.must == "refused")
         assert (attack.damage is not None) == (attack.must == "refused")
 
