@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Literal, cast
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.eval.evaluate import Asking
@@ -23,7 +23,8 @@ class JudgeOptions:
 
     judge: str | None = None
     panel: tuple[str, ...] = ()
-    judge_mode: str = "whole"
+    per_item: bool = False
+    evidence: Literal["whole", "divide"] = "whole"
     judge_all: bool = False
     judge_budget_usd: float | None = None
     batch: Path | None = None
@@ -32,6 +33,11 @@ class JudgeOptions:
     def __post_init__(self) -> None:
         if self.judge is not None and self.panel:
             raise ConfigError("--judge and --panel exclude each other")
+        if self.per_item and self.evidence == "divide":
+            raise ConfigError(
+                "--per-item and --evidence divide exclude each other: divided "
+                "evidence is judged item by item anyway"
+            )
         if self.judge_budget_usd is not None and not self.named:
             raise ConfigError("--judge-budget-usd is for judges: name one with --judge")
         if self.batch is not None and not self.named:
@@ -59,12 +65,12 @@ class JudgeOptions:
         """
         if not self.named:
             return None
-        from browseruse_bench.eval.findings.judge import FindingsJudge, Mode
+        from browseruse_bench.eval.findings.judge import FindingsJudge
         from browseruse_bench.eval.findings.panel import PanelJudge
         from browseruse_bench.models.open import open_model
         from browseruse_bench.models.spending import Budget
 
-        mode = cast("Mode", self.judge_mode.replace("-", "_"))
+        mode = "per_item" if self.per_item else self.evidence
         budget = Budget(self.judge_budget_usd, scope=scope, name="--judge-budget-usd")
         what = "--panel" if self.panel else "--judge"
         models = [

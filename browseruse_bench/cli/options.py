@@ -94,7 +94,7 @@ def judges(command: Callable[..., Any]) -> Callable[..., Any]:
     def with_judging(**given: Any) -> Any:
         from browseruse_bench.cli.judges import JudgeOptions
 
-        names = ("judge", "panel", "judge_mode", "judge_all", "judge_budget_usd", "batch")
+        names = ["judge", "panel", "per_item", "evidence", "judge_all", "judge_budget_usd", "batch"]
         judging = JudgeOptions(**{name: given.pop(name) for name in names})
         return command(judging=judging, **given)
 
@@ -115,13 +115,13 @@ _JUDGES = (
         metavar="M1,M2,M3",
         help="Several judges that vote on each item.",
     ),
+    click.option("--per-item", is_flag=True, help="One call for each item instead of one for all."),
     click.option(
-        "--judge-mode",
-        type=click.Choice(["whole", "per-item", "divide"]),
+        "--evidence",
+        type=click.Choice(["whole", "divide"]),
         default="whole",
         show_default=True,
-        help="One call for the whole rubric, one for each item, or each item on the evidence "
-        "that was found for it first.",
+        help="Show the whole trace, or rate its pieces first and show each item its best ones.",
     ),
     click.option(
         "--judge-all",

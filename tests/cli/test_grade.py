@@ -105,7 +105,8 @@ def test_items_without_a_check_need_a_judge(run, tmp_path):
 def test_judge_options_that_exclude_each_other_are_refused(run):
     assert grade(run, "a", "--judge", "x:y", "--panel", "x:y,x:z").exit_code == 2
     assert grade(run, "a", "--judge-budget-usd", "3").exit_code == 2
-    assert grade(run, "a", "--judge-mode", "guess").exit_code == 2
+    assert grade(run, "a", "--evidence", "guess").exit_code == 2
+    assert grade(run, "a", "--judge", "x:y", "--per-item", "--evidence", "divide").exit_code == 2
     assert grade(run, "a", "--panel", " , ").exit_code == 2
 
 
