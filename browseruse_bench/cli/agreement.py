@@ -125,5 +125,10 @@ def _of_run(run: str | None, experiments: Path, given: dict[str, Any]) -> Agreem
     benchmark, note = benchmark_of(found)
     if benchmark is None:
         raise ConfigError(f"{folder.path}: {note}")
+    if not folder.judgements():
+        raise ConfigError(
+            f"{folder.path}: nothing of it is judged yet, so nothing can agree: "
+            "`bubench eval` judges it"
+        )
     click.echo(which(folder, found), err=True)
     return run_agreement(folder, found, benchmark, labels, declared=declared, by=given["by"])

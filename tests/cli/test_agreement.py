@@ -45,6 +45,12 @@ def test_labels_of_people_are_compared_with_the_run(run, tmp_path):
     )
 
 
+def test_before_anything_is_judged_it_says_what_judges(run, tmp_path):
+    run.folder.judgements_path.unlink()
+    shown = agreement(run.folder.path, "--labels", put(tmp_path, "task_id,label\na,success\n"))
+    assert (shown.exit_code, "`bubench eval`" in shown.stderr) == (2, True)
+
+
 def test_unknown_ids_are_exit_3_all_at_once(run, tmp_path):
     labels = put(tmp_path, "task_id,item,label\nx,,1\na,I9,1\ny,,1\n")
     shown = agreement(run.folder.path, "--labels", labels)
