@@ -1,0 +1,75 @@
+"""A proposer and a labeller whose true quality is known, fast enough for hundreds of searches."""
+
+import random
+
+from browseruse_bench.factory.search.bench import Answer, Bench, Limits, Proposal
+from browseruse_bench.factory.search.examples import Example, Examples
+
+OTHER = {"suitable": "unsuitable", "unsuitable": "suitable", "uncertain": "unsuitable"}
+
+
+def examples(n_selection=400, n_search=40, n_validation=90, suitable=0.3, seed=0):
+    rng = random.Random(f"examples {seed}")
+    parts = ["selection"] * n_selection + ["search"] * n_search + ["validation"] * n_validation
+    made = [
+        Example(
+            key=f"{seed}-{i}",
+            text=f"task {i}",
+            truth="suitable" if rng.random() < suitable else "unsuitable",
+            part=part,
+            reasons=(f"because {i}",),
+        )
+        for i, part in enumerate(parts)
+    ]
+    return Examples.of(made, seed=seed)
+
+
+class World:
+    """Versions by name, each right with its own chance; and what it was asked."""
+
+    def __init__(self, qualities, *, seed, remembered=()):
+        self.qualities = qualities
+        self.seed = seed
+        self.remembered = set(remembered)
+        self.asked = []
+
+    def answer(self, text, example):
+        rng = random.Random(f"{self.seed} {text} {example.key}")
+        right = rng.random() < self.qualities[text]
+        if text.startswith("learned by heart") and example.part != "validation":
+            right = True
+        return Answer(example.truth if right else OTHER[example.truth], "it seems so", 0.001)
+
+    async def label(self, text, examples):
+        self.asked += [(text, example) for example in examples]
+        return [self.answer(text, example) for example in examples]
+
+    def proposer(self, order):
+        left = list(order)
+
+        async def propose(brief):
+            taken, left[:] = left[: brief.n_variants], left[brief.n_variants :]
+            return [Proposal(text, f"change to {text}") for text in taken]
+
+        return propose
+
+
+def twenty(seed, *, best, rest):
+    """Twenty versions, one of which is the best; the order in which they are proposed."""
+    rng = random.Random(f"order {seed}")
+    names = [f"version {i}" for i in range(20)]
+    qualities = dict.fromkeys(names, rest)
+    winner = rng.choice(names)
+    qualities[winner] = best
+    rng.shuffle(names)
+    return winner, qualities, names
+
+
+def bench(world, order, examples, **limits):
+    return Bench(
+        examples=examples,
+        label=world.label,
+        propose=world.proposer(order[1:]),
+        first=order[0],
+        limits=Limits(**limits),
+    )
