@@ -18,12 +18,14 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from statistics import NormalDist
 
 from pydantic import Field
 
+from browseruse_bench.measure import paired
 from browseruse_bench.measure.intervals import LEVEL, wilson
-from browseruse_bench.measure.paired import POWER, mcnemar
+from browseruse_bench.measure.paired import POWER
 from browseruse_bench.records.base import Record
 from browseruse_bench.records.label import Verdict
 
@@ -32,6 +34,9 @@ RECALL_FLOOR = 0.5
 chosen. Where few tasks are suitable, rejecting all of them agrees with most labels."""
 HOPELESS = 0.001
 """One-sided p at which a version is given up after a part of the labels."""
+
+mcnemar = lru_cache(maxsize=1 << 14)(paired.mcnemar)
+"""The same few counts are compared again and again."""
 
 Right = tuple[bool, ...]
 """For each example, in order: whether the version says what people said."""
@@ -59,10 +64,15 @@ class Scored:
     """What the proposer says that it changed."""
     by: str = "own"
 
-    @property
+    @cached_property
+    def bits(self) -> int:
+        """`right` as a number, the first example in its lowest bit: compared by the thousand."""
+        return int("0" + "".join("1" if right else "0" for right in reversed(self.right)), 2)
+
+    @cached_property
     def n_right(self) -> int:
         """Examples on which it agrees with people."""
-        return sum(self.right)
+        return self.bits.bit_count()
 
     @property
     def share(self) -> float:
@@ -313,8 +323,11 @@ def smallest_lead(rival: Rival) -> float | None:
 
 def _counts(one: Scored, other: Scored) -> tuple[int, int]:
     """Examples on which only the one, and only the other, is right; of those both were asked."""
-    pairs = list(zip(one.right, other.right, strict=False))
-    return sum(a and not b for a, b in pairs), sum(b and not a for a, b in pairs)
+    both = (1 << min(len(one.right), len(other.right))) - 1
+    return (
+        (one.bits & ~other.bits & both).bit_count(),
+        (other.bits & ~one.bits & both).bit_count(),
+    )
 
 
 def _rivals(
