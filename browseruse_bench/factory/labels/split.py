@@ -120,7 +120,7 @@ class Split:
             places = [Place.model_validate(link.entry) for link in links[1:]]
         except ValidationError as error:
             raise DataError(f"{path}: {error.errors()[0]['msg']}") from error
-        parts = {place.text_hash: place.part for place in places}
+        parts: dict[str, Part] = {place.text_hash: place.part for place in places}
         return cls(path, frozen, parts, list(links))
 
     def part_of(self, text: str) -> Part:

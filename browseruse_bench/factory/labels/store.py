@@ -19,120 +19,32 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from browseruse_bench.errors import ConfigError, DataError, StoreError
-from browseruse_bench.factory.labels.chain import Chain, Head, locked
+from browseruse_bench.factory.labels.chain import Chain, Head, Link, locked
+from browseruse_bench.factory.labels.lines import (
+    LINE,
+    Folder,
+    Given,
+    LabelTask,
+    Line,
+    SealedLabel,
+    SealedUndo,
+    Seen,
+    Undone,
+    sealed_entry,
+)
 from browseruse_bench.factory.labels.split import LOCK, Part, Rule, Split
 from browseruse_bench.factory.workspace import Workspace
 from browseruse_bench.records.base import Record, canonical_json
-from browseruse_bench.records.candidate import new_candidate
-from browseruse_bench.records.label import Label, text_hash
+from browseruse_bench.records.label import Label
 from browseruse_bench.store.journal import Journal
 from browseruse_bench.store.redact import Redactor
 
 NAME = "labels"
-
-
-class LabelTask(Record):
-    """A line of tasks.jsonl."""
-
-    key: str
-    """Of the candidate."""
-    text: str = Field(min_length=1)
-    text_hash: str
-    source: str = ""
-    """Where it came from: a draw, or what an import says."""
-    wanted: int = Field(default=1, ge=1)
-    """So many people are to label it."""
-    at: str = ""
-
-
-def new_task(text: str, *, source: str = "", wanted: int = 1, at: str = "") -> LabelTask:
-    """The task of a text."""
-    key = new_candidate(text).key
-    return LabelTask(
-        key=key, text=text, text_hash=text_hash(text), source=source, wanted=wanted, at=at
-    )
-
-
-class Given(Record):
-    """A line of labels.jsonl: a label; or of a sealed one, that it was given."""
-
-    kind: Literal["label"] = "label"
-    id: str
-    task: str
-    text_hash: str
-    labeller: str
-    at: str
-    recheck: bool = False
-    imported: bool = False
-    label: Label | None = None
-    """None: it is sealed."""
-    seal: Head | None = None
-    """Where it stands in sealed.jsonl."""
-
-
-class Undone(Record):
-    """A line: a label no longer counts."""
-
-    kind: Literal["undo"] = "undo"
-    id: str
-    labeller: str
-    at: str
-    seal: Head | None = None
-
-
-class Seen(Record):
-    """A line: somebody was shown what others said of a task."""
-
-    kind: Literal["seen"] = "seen"
-    task: str
-    labeller: str
-    at: str
-
-
-_LINE: TypeAdapter[Given | Undone | Seen] = TypeAdapter(
-    Annotated[Given | Undone | Seen, Field(discriminator="kind")]
-)
-_TASK: TypeAdapter[LabelTask] = TypeAdapter(LabelTask)
-
-
-class SealedLabel(Record):
-    """An entry of sealed.jsonl."""
-
-    kind: Literal["label"] = "label"
-    id: str
-    salt: str
-    """Chance, so that the hash in labels.jsonl can't be tried out against the few verdicts."""
-    label: Label
-
-
-class SealedUndo(Record):
-    """An entry of sealed.jsonl: a label no longer counts."""
-
-    kind: Literal["undo"] = "undo"
-    id: str
-
-
-class Folder(Record):
-    """An entry of sealed.jsonl, the first, and one whenever the folder was moved."""
-
-    kind: Literal["folder"] = "folder"
-    id: str
-    """Chance; a copy of the folder has the same."""
-    path: str
-    why: str = ""
-    at: str
-
-
-class Looked(Record):
-    """An entry of sealed.jsonl: the record of looks had come this far."""
-
-    kind: Literal["looked"] = "looked"
-    record: Head
 
 
 @dataclass
@@ -183,9 +95,10 @@ class LabelStore:
         """Read the folder; nothing is written until something is added."""
         self.folder = folder
         self.clock = clock
-        self._tasks = _Log(folder / "tasks.jsonl", _TASK.validate_json)
-        self._lines = _Log(folder / "labels.jsonl", _LINE.validate_json)
+        self._tasks = _Log(folder / "tasks.jsonl", LabelTask.model_validate_json)
+        self._lines = _Log(folder / "labels.jsonl", LINE.validate_json)
         self._by_key: dict[str, LabelTask] = {}
+        self._n_tasks = 0
         self._split: Split | None = None
         self._lock_size = -1
         self.refresh()
@@ -224,8 +137,9 @@ class LabelStore:
             self._split, self._lock_size = Split.open(self.folder), size
         self._tasks.refresh()
         self._lines.refresh()
-        for task in self._tasks.entries[len(self._by_key) :]:
+        for task in self._tasks.entries[self._n_tasks :]:
             self._by_key.setdefault(task.key, task)
+        self._n_tasks = len(self._tasks.entries)
 
     @property
     def tasks(self) -> dict[str, LabelTask]:
@@ -288,7 +202,7 @@ class LabelStore:
                     raise ConfigError(f"task '{label.task[:16]}': its label is of another text")
             given = [self._given(label, imported=imported) for label in labels]
             secret = [
-                SealedLabel(id=line.id, salt=secrets.token_hex(16), label=label)
+                SealedLabel(id=line.id, salt=secrets.token_hex(16), imported=imported, label=label)
                 for line, label in zip(given, labels, strict=True)
                 if self.part_of(label.task) == "sealed"
             ]
@@ -352,12 +266,42 @@ class LabelStore:
         if not entries:
             return []
         links = self.sealed.links()
+        self.mend(links)
         first: list[Record] = []
         if not links:
             path = str(self.folder.resolve())
             first = [Folder(id=secrets.token_hex(16), path=path, at=self.clock())]
         added = self.sealed.append_all([e.as_json() for e in (*first, *entries)], links)
         return [link.head for link in added[len(first) :]]
+
+    def mend(self, links: Sequence[Link]) -> int:
+        """Every line of sealed.jsonl has its line in labels.jsonl; called under the lock.
+
+        A process that was stopped between the two files leaves some out, and so does somebody
+        who takes lines out of labels.jsonl.
+
+        Returns:
+            How many were put back.
+        """
+        known = {line.seal.n for line in self.lines if not isinstance(line, Seen) and line.seal}
+        back: list[Given | Undone] = []
+        by_id: dict[str, Label] = {}
+        for link in links:
+            entry = sealed_entry(link)
+            if isinstance(entry, SealedLabel):
+                by_id[entry.id] = entry.label
+                if link.n not in known:
+                    given = self._given(entry.label, imported=entry.imported)
+                    hidden = {"id": entry.id, "label": None, "seal": link.head}
+                    back.append(given.model_copy(update=hidden))
+            elif isinstance(entry, SealedUndo) and link.n not in known:
+                labeller = by_id[entry.id].labeller
+                at = self.clock()
+                back.append(Undone(id=entry.id, labeller=labeller, at=at, seal=link.head))
+        if back:
+            self._append("labels.jsonl", (line.as_json() for line in back))
+            self.refresh()
+        return len(back)
 
     def _append(self, name: str, entries: Iterable[dict[str, Any]]) -> None:
         own = Redactor.of_environment().own
@@ -373,7 +317,7 @@ class LabelStore:
         return self.split.part_of_hash(self.task(key).text_hash)
 
     @property
-    def lines(self) -> tuple[Given | Undone | Seen, ...]:
+    def lines(self) -> tuple[Line, ...]:
         """labels.jsonl, as it is."""
         return tuple(self._lines.entries)
 
