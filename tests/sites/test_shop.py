@@ -651,3 +651,9 @@ def test_coupons_of_the_help_page_are_those_of_the_shop(visitor):
     shown = text_of(visitor.get("/help"))
     assert all(f"{c.code} {c.description}" in shown for c in COUPONS)
     assert "SUMMER25 25 % off everything 2026-08-31 (expired)" in shown
+
+
+def test_no_button_is_there_before_what_it_does(visitor):
+    # With a deferred script a click on a busy machine came before the handler, and was lost.
+    head = visitor.get("/").partition("<body>")[0]
+    assert re.search(r'<script src="[^"]+"></script>', head)
