@@ -117,11 +117,16 @@ def admit(store: LabelStore, what: Candidate, *, again: str = "", moved: str = "
         DataError: something isn't as it was left; all of it is listed.
     """
     with locked(store.folder):
-        _admitted(store, _refuse_noticed(store, moved), what, again, verdicts_key=None)
+        _admitted(store, _refuse_noticed(store, moved), what, again, verdicts=None)
 
 
 def _admitted(
-    store: LabelStore, state: State, what: Candidate, again: str, *, verdicts_key: str | None
+    store: LabelStore,
+    state: State,
+    what: Candidate,
+    again: str,
+    *,
+    verdicts: Mapping[str, Verdict | None] | None,
 ) -> int | None:
     """Number of the line of a look at just this that was cut off; None: it is a new look."""
     results = state.results
@@ -130,7 +135,7 @@ def _admitted(
         same = opened.candidate.prompt_hash == what.prompt_hash
         if n not in results and same and opened.candidate.model == what.model:
             # Ended with the same verdicts it tells nothing that the first would not have told.
-            if verdicts_key in (None, opened.verdicts_key):
+            if verdicts is None or _key(verdicts, opened.tasks) == opened.verdicts_key:
                 return n
             raise ConfigError(
                 f"{store.looks.path}: the look of {opened.at} was cut off, and its verdicts were "
@@ -187,6 +192,10 @@ def _refuse_second(
     )
 
 
+def _key(verdicts: Mapping[str, Verdict | None], tasks: Sequence[str]) -> str:
+    return content_key({task: verdicts.get(task) for task in tasks})
+
+
 def _looked_at(state: State) -> set[str]:
     return {task for opened in state.opened.values() for task in opened.tasks}
 
@@ -231,16 +240,14 @@ def look(
         lacking = set(tasks) - set(verdicts)
         if lacking:
             raise ConfigError(f"no verdict is given of {len(lacking)} of {len(tasks)} sealed tasks")
-        said: dict[str, Verdict | None] = {key: verdicts[key] for key in tasks}
-        key = content_key(said)
-        n = _admitted(store, state, what, again, verdicts_key=key)
+        n = _admitted(store, state, what, again, verdicts=verdicts)
         if n is None:
             before = _looked_at(state)
             opened = Opened(
                 folder=state.folder.id,
                 candidate=what,
                 tasks=tasks,
-                verdicts_key=key,
+                verdicts_key=_key(verdicts, tasks),
                 split=state.lock[-1].head,
                 again=again,
                 at=store.clock(),
@@ -253,8 +260,9 @@ def look(
         else:
             opened = state.opened[n]
             before = {t for m, o in state.opened.items() if m < n for t in o.tasks}
-        result = _result(store, state, opened, said, n=n, before=before)
-        link = store.looks.append_all([result.as_json()])[-1]
+        result = _result(store, state, opened, verdicts, n=n, before=before)
+        # With its nulls: a figure without a denominator has none, and says so.
+        link = store.looks.append_all([result.model_dump(mode="json")])[-1]
         witness = _note(store, state, opened, link.head)
         return Look(opened, result, link.head, witness)
 
@@ -282,7 +290,7 @@ def _result(
     store: LabelStore,
     state: State,
     opened: Opened,
-    said: Mapping[str, Verdict | None],
+    verdicts: Mapping[str, Verdict | None],
     *,
     n: int,
     before: set[str],
@@ -294,7 +302,7 @@ def _result(
         by_task.setdefault(label.label.task, []).append(label.label.verdict)
     truths = {key: majority(by_task[key]) for key in opened.tasks if key in by_task}
     things = [
-        Labelled(truth=truth, verdict=said[key], cluster=key)
+        Labelled(truth=truth, verdict=verdicts[key], cluster=key)
         for key, truth in truths.items()
         if truth is not None
     ]
