@@ -10,6 +10,7 @@ STAGES = Registry(
     "stage",
     {
         "filter": "browseruse_bench.factory.stages.filter:Filter",
+        "suitability": "browseruse_bench.factory.stages.suitability:Suitability",
         "persona": "browseruse_bench.factory.stages.persona:Persona",
         "restyle": "browseruse_bench.factory.stages.restyle:Restyle",
     },

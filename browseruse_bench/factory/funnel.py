@@ -153,6 +153,6 @@ def stage_report(pipeline: Pipeline, step: Step) -> str:
     for table in (reasons, drawn):
         if table.rows:
             parts += [f"## {table.title}\n", markdown_table(table)]
-    if isinstance(step, Source):
-        parts.append(step.report(pipeline.folder(step).path))
+    if more := step.report(pipeline.folder(step).path):
+        parts.append(more)
     return "\n".join(parts)

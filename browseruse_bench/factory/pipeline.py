@@ -21,7 +21,7 @@ from browseruse_bench.factory.context import Context, Resources
 from browseruse_bench.factory.runner import Progress, Settled, flow_of, run_fold, run_stage
 from browseruse_bench.factory.stage import Flow, Fold, Source, Step
 from browseruse_bench.factory.stage_folder import Entry, StageFolder
-from browseruse_bench.factory.workspace import CONFIG, Workspace
+from browseruse_bench.factory.workspace import BATCH, CONFIG, Workspace
 from browseruse_bench.models.base import Model
 from browseruse_bench.models.open import open_model
 from browseruse_bench.models.spending import Budget
@@ -172,20 +172,13 @@ class Pipeline:
         """What a step is handed: models under the ledger of its zone and the common budget."""
         workspace = self.workspace
         config = workspace.config
-        budget = Budget(config.budget.usd, name=f"{CONFIG}: [budget] usd")
+        batch = workspace.zone(step.zone) / BATCH if step.collects else None
         opened: dict[str, Model] = {}
+        ask = opener(workspace, batch=batch)
 
         def open_role(role: str) -> Model:
             if role not in opened:
-                opened[role] = open_model(
-                    config.roles[role],
-                    calls=workspace.calls("clean"),
-                    restricted_calls=workspace.calls("restricted"),
-                    budget=budget,
-                    cwd=workspace.path,
-                    config=CONFIG,
-                    what=f"{CONFIG}: [roles] {role}",
-                )
+                opened[role] = ask(config.roles[role], f"{CONFIG}: [roles] {role}")
             return opened[role]
 
         return Context(
@@ -254,6 +247,31 @@ class Pipeline:
         return None
 
 
+def opener(workspace: Workspace, *, batch: Path | None = None) -> Callable[[str, str], Model]:
+    """Opens models of a workspace: (what workspace.toml calls it, where that stands) -> a model
+    under the ledgers of both zones and the common budget.
+
+    Args:
+        workspace: whose models they are.
+        batch: where calls wait for a batch of the provider; None: they are asked.
+    """
+    budget = Budget(workspace.config.budget.usd, name=f"{CONFIG}: [budget] usd")
+
+    def opened(text: str, what: str) -> Model:
+        return open_model(
+            text,
+            calls=workspace.calls("clean"),
+            restricted_calls=workspace.calls("restricted"),
+            budget=budget,
+            cwd=workspace.path,
+            batch=batch,
+            config=CONFIG,
+            what=what,
+        )
+
+    return opened
+
+
 def _fits(entry: Entry, key: str) -> bool:
     return entry.unit.startswith(key) or (entry.out or "").startswith(key)
 
@@ -265,5 +283,5 @@ def open_pipeline(path: Path) -> Pipeline:
         ConfigError: it is no workspace, or its configuration is wrong.
     """
     workspace = Workspace.open(path)
-    steps = tuple(STAGES.get(name)(workspace.config) for name in STAGES)
+    steps = tuple(STAGES.get(name)(workspace.config).at(workspace.path) for name in STAGES)
     return Pipeline(workspace, steps, commit=running_commit())

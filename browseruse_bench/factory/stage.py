@@ -85,10 +85,22 @@ class _Step(ABC):
     """Why a unit may be dropped; another reason is a fault of the stage."""
     prompts: ClassVar[tuple[Path, ...]] = ()
     """Prompt files that decide; their content is part of the stage's configuration."""
+    collects: bool = False
+    """Whether its calls are collected for a batch of the provider, instead of being asked."""
+
+    def at(self, workspace: Path) -> Self:
+        """The step as it works in a workspace, where that decides more than workspace.toml says."""
+        del workspace
+        return self
 
     def settings(self) -> Mapping[str, Any]:
         """What decides beside code and prompts, as plain JSON: models, thresholds."""
         return {}
+
+    def report(self, folder: Path) -> str:
+        """Markdown below the figures of report.md; empty where there is nothing to show."""
+        del folder
+        return ""
 
 
 class Stage(_Step, Generic[In, Out]):
@@ -145,10 +157,6 @@ class Source(_Step, Generic[Out]):
     @abstractmethod
     def find(self, folder: Path, key: str) -> Mapping[str, Any] | None:
         """Everything that is known of a unit, kept or dropped; None: it is not here."""
-
-    def report(self, folder: Path) -> str:
-        """Markdown below the figures of report.md; empty where there is nothing to show."""
-        return ""
 
 
 Step = Source[Any] | Stage[Any, Any] | Fold[Any, Any]

@@ -28,6 +28,8 @@ from browseruse_bench.store.files import write_atomic
 
 CONFIG = "workspace.toml"
 CALLS = "calls"
+BATCH = "batch"
+"""Folder of a zone in which the calls of its stages wait for a batch of the provider."""
 
 
 class Corpus(Record):
@@ -82,6 +84,13 @@ class Stability(Record):
     rounds: int = Field(default=3, ge=0, le=3)
 
 
+class SuitabilityLimits(Record):
+    """[suitability]: the labelling of all distinct tasks by a model."""
+
+    batch: bool = False
+    """Collect the calls for a batch of the provider (`bubench models batch`), instead of asking."""
+
+
 class Personas(Record):
     """[personas]: who stands for the people of the traffic."""
 
@@ -113,6 +122,7 @@ class WorkspaceConfig(Record):
     screen: Screen = Screen()
     stability: Stability = Stability()
     personas: Personas = Personas()
+    suitability: SuitabilityLimits = SuitabilityLimits()
     budget: BudgetLimits = BudgetLimits()
 
 

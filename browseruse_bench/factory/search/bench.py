@@ -122,6 +122,8 @@ class Bench:
     """The version to begin with."""
     limits: Limits = field(default_factory=Limits)
     tell: Callable[[str], None] = lambda text: None
+    added: Callable[[Bench], None] = lambda bench: None
+    """Called with the bench when a version was scored."""
     _scored: dict[str, Scored] = field(default_factory=dict[str, Scored])
 
     def __post_init__(self) -> None:
@@ -191,6 +193,7 @@ class Bench:
             answers += await self.label(text, self.selection[first:])
             found = self._version(id, text, answers, made)
         self._scored[id] = found
+        self.added(self)
         told = "" if len(found.right) == n else f", given up after {len(found.right)}"
         self.tell(
             f"version {len(self._scored)}/{self.limits.versions} {id}: agrees on "

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -95,6 +95,11 @@ class Proposed(Record):
     cost_usd: float | None = Field(default=None, ge=0)
     at: str
 
+    @property
+    def proposals(self) -> list[Proposal]:
+        """As a search uses them."""
+        return [Proposal(v.text, v.change) for v in self.variants]
+
 
 class Book:
     """The answers in a folder. One process writes at a time."""
@@ -120,10 +125,13 @@ class Book:
         """What a model said of a task by a version; None: it was not asked."""
         return self._answers.get((prompt.key, model.id.key, task))
 
-    @property
-    def proposals(self) -> tuple[Proposed, ...]:
-        """What proposers said, in order."""
-        return tuple(self._proposals.values())
+    def costs(self, prompts: Collection[str], model: Model) -> list[float | None]:
+        """What each answer of a model to these prompts (by key) cost; None: not known."""
+        return [
+            line.cost_usd
+            for line in self._answers.values()
+            if line.model == model.id.key and line.prompt in prompts
+        ]
 
     async def label(
         self,
@@ -152,8 +160,8 @@ class Book:
             await _Asking(self, model, prompt, owed, tell).all()
         return [self._answers[key, model_key, e.key].answer for e in examples]
 
-    async def propose(self, model: Model, brief: Brief) -> list[Proposal]:
-        """What a proposer writes for a brief; nothing where its reply could not be used.
+    async def propose(self, model: Model, brief: Brief) -> Proposed:
+        """What a proposer writes for a brief; no variants where its reply could not be used.
 
         Raises:
             OutageError: the provider did not answer.
@@ -177,7 +185,7 @@ class Book:
             line = Proposed.model_validate({**made, "at": self._clock()})
             _append(self._proposals_path, [line])
             self._proposals[at] = line
-        return [Proposal(v.text, v.change) for v in self._proposals[at].variants]
+        return self._proposals[at]
 
     def write(self, lines: Iterable[Line]) -> None:
         """Keep answers; when this returns they are on disk."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import Field
 
-from browseruse_bench.factory.search.bench import Brief, Mistake, Proposal
+from browseruse_bench.factory.search.bench import Brief, Mistake
 from browseruse_bench.factory.search.examples import Example
 from browseruse_bench.models.base import Message, Request
 from browseruse_bench.records.base import Record
@@ -32,11 +32,6 @@ class Variants(Record):
     """The reply of the model."""
 
     variants: tuple[Variant, ...]
-
-    @property
-    def proposals(self) -> list[Proposal]:
-        """What would be tried."""
-        return [Proposal(text=v.text, change=v.change) for v in self.variants]
 
 
 def request(brief: Brief) -> Request:
