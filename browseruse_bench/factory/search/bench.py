@@ -11,9 +11,9 @@ on the same examples in the same order, and the decision is the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 from pydantic import Field
 
@@ -93,7 +93,7 @@ class Limits(Record):
 
 Label = Callable[[str, Sequence[Example]], Awaitable[list[Answer]]]
 """(version, examples) -> an answer for each, in order."""
-Propose = Callable[[Brief], Awaitable[list[Proposal]]]
+Propose = Callable[[Brief], Coroutine[Any, Any, list[Proposal]]]
 
 
 class PromptSearch(Protocol):
@@ -162,6 +162,10 @@ class Bench:
         """The version with this text; None: it was not tried."""
         return self._scored.get(Prompt(text=text).id)
 
+    def admits(self, text: str) -> bool:
+        """Whether a text can be tried: it is new, no longer than LONGEST, and there is room."""
+        return bool(text) and len(text) <= LONGEST and self.room > 0 and self.get(text) is None
+
     async def add(
         self,
         text: str,
@@ -181,7 +185,7 @@ class Bench:
             give_up: stop asking once it is clearly worse than the best one.
         """
         text = text.strip()
-        if not text or len(text) > LONGEST or not self.room or self.get(text) is not None:
+        if not self.admits(text):
             return None
         id = Prompt(text=text).id
         made = {"parent": parent, "change": change, "by": by}

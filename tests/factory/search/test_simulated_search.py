@@ -1,7 +1,6 @@
 """Searches over versions whose true quality is known: what is found, and what is claimed."""
 
 import asyncio
-import time
 
 import pytest
 
@@ -29,3 +28,13 @@ def test_with_a_lead_of_five_points_it_says_that_it_cannot_tell():
     decisions = [searched(seed, best=0.80, rest=0.75)[1] for seed in SEEDS]
     told = [d for d in decisions if d.shown or "cannot tell" not in d.sentence]
     assert len(told) <= 5
+
+
+def test_gepa_ends_at_the_best_version_too():
+    pytest.importorskip("gepa", reason="the package gepa is not installed")
+    from browseruse_bench.factory.search.with_gepa import GepaSearch
+
+    winner, decision, at = searched(1, best=0.9, rest=0.7, method=GepaSearch)
+    assert decision.chosen == at.get(winner).id
+    assert {v.by for v in at.versions} == {"first", "gepa"}
+    assert all(v.parent in {w.id for w in at.versions} for v in at.versions[1:])
