@@ -25,6 +25,7 @@ sys.path.insert(0, str(FOLDER))
 
 from builder.draft import Draft  # noqa: E402  its folder is not a package of ours
 
+from browseruse_bench.benchmarks.rubric_lint import lint  # noqa: E402
 from browseruse_bench.records.rubric import CANARY, Rubric, release_problems  # noqa: E402
 from browseruse_bench.records.solution import Solution  # noqa: E402
 from browseruse_bench.records.task import Task  # noqa: E402
@@ -113,7 +114,7 @@ def check_draft(draft: Draft) -> Iterator[str]:
     except ValueError as error:
         yield str(error)
         return
-    yield from _check_rubric(rubric)
+    yield from _check_rubric(rubric, task)
     yield from _check_path(draft, solution.n_steps)
     if not 0 <= draft.wrong.points < 100:
         yield f"the wrong attempt is worth {draft.wrong.points} points"
@@ -123,7 +124,7 @@ def check_draft(draft: Draft) -> Iterator[str]:
         yield "the task holds a canary"
 
 
-def _check_rubric(rubric: Rubric) -> Iterator[str]:
+def _check_rubric(rubric: Rubric, task: Task) -> Iterator[str]:
     for item in rubric.items:
         if item.check is None:
             yield f"item {item.id} has no check"
@@ -133,6 +134,8 @@ def _check_rubric(rubric: Rubric) -> Iterator[str]:
         if fact.kind == "present" and not fact.url:
             yield f"fact {fact.id} has no url"
     yield from release_problems(rubric)
+    for remark in lint(rubric, task):
+        yield f"{', '.join(remark.ids) or remark.part}: {remark.text} [{remark.rule}]"
 
 
 def _check_path(draft: Draft, n_steps: int) -> Iterator[str]:

@@ -41,16 +41,6 @@ def compound_figures(part):
     return _figures(pairs())
 
 
-def local_sites_figures(local):
-    """As `compound_figures`, over all items of the embedded benchmark, a mapping of rubrics."""
-    compound = set(LABELS["compound_in_local_sites"])
-    return _figures(
-        (cues(item.requirement), f"{task_id}/{item.id}" in compound)
-        for task_id, rubric in local.items()
-        for item in rubric.items
-    )
-
-
 def overlap_figures(part):
     def pairs():
         for task_id, labelled in LABELS["overlap"][part].items():

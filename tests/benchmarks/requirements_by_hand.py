@@ -58,6 +58,9 @@ COMPOUND = {
     "The summary names the main author and describes the method used.": "actions",
     "For each city, note the population (2025), the mayor's name and the area.": "values",
     "Identify the fastest runner and the slowest runner.": "values",
+    "The gift note of the new order is N324AA, without gift wrap.": "extras",
+    "The new order is Pavel Novotný's and goes to Pod Lesem 1.": "actions",
+    "The new order is gift wrapped, with the note: For the long evenings": "extras",
     "The ticket is for two adults, with a seat by the window.": "extras",
     "Explains the refund rules while quoting the deadline.": "extras",
 }

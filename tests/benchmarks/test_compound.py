@@ -3,8 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from browseruse_bench.benchmarks.compound import cues, is_read
-from browseruse_bench.benchmarks.load import load_benchmark
-from tests.benchmarks.labelled import compound_figures, local_sites_figures
+from tests.benchmarks.labelled import compound_figures
 from tests.benchmarks.publishers import oracle
 from tests.benchmarks.requirements_by_hand import ATOMIC, COMPOUND
 
@@ -51,11 +50,6 @@ def test_alternatives_are_no_second_result():
 def test_a_way_with_a_count_of_its_own_is_a_result():
     assert cues("Read the review and summarize its verdict.") == ()
     assert cues("Read at least three reviews and summarize their verdict.") != ()
-
-
-def test_the_rules_agree_with_what_was_labelled_in_the_embedded_benchmark():
-    local = load_benchmark("LocalSites").references.rubrics
-    assert local_sites_figures(local) == (15, 3, 0, 139)
 
 
 @oracle.needed

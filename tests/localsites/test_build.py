@@ -19,6 +19,8 @@ from typing import Any
 
 import pytest
 
+from browseruse_bench.benchmarks.folder import find
+from browseruse_bench.benchmarks.rubric_check import check_benchmark
 from browseruse_bench.records.data_info import DataInfo
 from browseruse_bench.records.rubric import CANARY, AnswerCheck, Rubric, StateCheck
 from browseruse_bench.records.rubric import release_problems as rubric_release_problems
@@ -51,6 +53,13 @@ def solution(task_id: str) -> Solution:
     return Solution.model_validate_json((FOLDER / "solutions" / f"{task_id}.json").read_text())
 
 
+def asking(requirement: str, weight: int = 100, **fields: Any) -> dict[str, Any]:
+    """An item that stands on fact F1 of `draft`."""
+    check = {"kind": "answer", "values": fields.pop("values", ["4"])}
+    item = {"id": "A1", "requirement": requirement, "weight": weight, "facts": ["F1"]}
+    return {**item, "check": check, **fields}
+
+
 def draft(**changes: Any) -> Any:
     """A sound draft with some of its fields changed."""
     check = {"kind": "answer", "values": ["4"], "match": "number"}
@@ -63,7 +72,15 @@ def draft(**changes: Any) -> Any:
         start_url="http://flights.test/",
         category="Travel",
         difficulty="easy",
-        items=[{"id": "A1", "requirement": "Says 4.", "weight": 100, "check": check}],
+        items=[
+            {
+                "id": "A1",
+                "requirement": "Says 4.",
+                "weight": 100,
+                "facts": ["F1"],
+                "check": check,
+            }
+        ],
         facts=[
             {
                 "id": "F1",
@@ -102,6 +119,15 @@ def test_a_sound_draft_has_no_problem():
         ({"website": "example.com"}, "website example.com"),
         ({"task": "Say BUB-CANARY-0123456789abcdef"}, "canary"),
         ({"facts": [{"id": "F1", "claim": "c"}]}, "facts.F1.checked_on: missing"),
+        ({"items": [asking("Says 4 and explains why it is 4.")]}, r"A1: .* \[compound\]"),
+        (
+            {"items": [asking("Says 4.", 50), asking("Tells 4.", 50, id="A2")]},
+            r"A1, A2: .* \[overlap\]",
+        ),
+        (
+            {"task": "Which is it, 1234 or 5?", "items": [asking("Says 1234.", values=["1234"])]},
+            r"A1: .* \[given_away\]",
+        ),
     ],
 )
 def test_a_draft_that_breaks_a_rule_is_refused(changes: dict[str, Any], says: str):
@@ -199,6 +225,12 @@ def test_there_are_enough_tasks_templates_and_long_paths():
     assert len(set(templates)) >= 12
     assert max(templates.count(t) for t in templates) <= 6
     assert sum(solution(task.task_id).n_steps >= 15 for task in TASKS) >= 12
+
+
+def test_every_rubric_passes_the_release_profile_without_a_remark_or_a_waiver():
+    checked = check_benchmark(find("LocalSites"), "release")
+    assert [finding.line for finding in checked.findings] == []
+    assert len(checked.rubrics) == len(TASKS)
 
 
 @pytest.mark.parametrize("task_id", TASK_IDS)

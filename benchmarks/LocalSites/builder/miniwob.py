@@ -218,11 +218,13 @@ def _mail(number: int, case: Case) -> Draft:
     said: Steps = [finished(), {"done": "The subject is: {subject}"}]
     if "reply" in case:
         asked = f'Find the email by {sender} and reply to them with the text "{case["reply"]}".'
+        sent = f'The reply to {sender} says: "{case["reply"]}"'
         write = [click(".email-reply"), type_text("#reply-text", case["reply"])]
         spoiled = [click(".email-reply"), type_text("#reply-text", "Thank you!")]
         send, slip = click("#send-reply"), "Replies with a text of its own"
     else:
         asked = f"Find the email by {sender} and forward that email to {case['forward']}."
+        sent = f"The mail of {sender} is forwarded to {case['forward']}."
         write = [click(".email-forward"), type_text(".forward-sender", case["forward"])]
         spoiled = [click(".email-forward"), type_text(".forward-sender", sender)]
         send, slip = click("#send-forward"), "Forwards the mail to its sender"
@@ -235,7 +237,7 @@ def _mail(number: int, case: Case) -> Draft:
         "Then tell me the subject of the mail that this was about.",
         expected_result=subject,
         items=[
-            episode("email-inbox", case["seed"], 60, asked),
+            episode("email-inbox", case["seed"], 60, sent),
             answer(2, f"Says that the subject is: {subject}", 40, subject),
         ],
         facts=[

@@ -16,20 +16,21 @@ from builder import docs, flights
 from builder.draft import Draft, Wrong
 from builder.shopping import (
     HOST,
-    NEW_GIFT,
     Goods,
     Steps,
     Walk,
     address,
     address_fact,
     address_item,
-    answer,
     credentials,
     customer,
+    delivery_fact,
+    delivery_item,
     goods_item,
+    note_item,
     price_fact,
     product,
-    state,
+    wrap_item,
 )
 
 from browseruse_bench.sites.flights import database
@@ -61,11 +62,12 @@ def _draft(template: str, number: int, **values: Any) -> Draft:
 
 def _items(person: Customer, label: str, name: str, n: int, note: str) -> list[dict[str, Any]]:
     return [
-        goods_item("A1_goods", 40, ((name, n),), "F1", "F2"),
-        state("A2_note", f"The gift note of the new order is {note}, without gift wrap.", 25,
-              NEW_GIFT, [[0, note]], "F1"),
+        goods_item("A1_goods", 45, ((name, n),), "F1", "F2"),
+        note_item("A2_note", 25, note, "F1"),
         address_item("A3_address", 15, person, address(person, label), "F3"),
-    ]  # fmt: skip
+        delivery_item("A4_delivery", 10, "standard", "F4"),
+        wrap_item("A5_wrap", 5, "F1", wrapped=False),
+    ]
 
 
 def _can_be_ordered(name: str, n: int) -> bool:
@@ -113,19 +115,16 @@ def _flights(connection: sqlite3.Connection) -> Iterator[Draft]:
             f"exactly as many pieces of the {name} as there were flights, at the shop on "
             f"http://{HOST}/. {credentials(person)} They go to my saved address “{label}” by "
             "standard delivery, without gift wrap, and the gift note is that tail number and "
-            "nothing else. Tell me how many flights there were.",
+            "nothing else.",
             expected_result=f"{n} flights, {tail}",
-            items=[
-                *_items(person, label, name, n, tail),
-                answer("A4_number", f"Says that there were {n} flights.", 20, [n], "F1",
-                       match="number", seen=[f"{n} rows"]),
-            ],
+            items=_items(person, label, name, n, tail),
             facts=[
                 flights.fact(1, f"On {date} {carrier} flew {n} times to {dest}; {tail} left "
                              f"{rows[0][0]} minutes late, the longest delay.", [n, tail],
                              f"{query}&_sort_desc=dep_delay", tail),
                 price_fact(2, name),
                 address_fact(3, person, address(person, label)),
+                delivery_fact(4, "standard"),
             ],
             solution=_bet(values, person, name, label, in_order=True),
             wrong=Wrong(
@@ -177,17 +176,14 @@ def _docs() -> Iterator[Draft]:
             f"the shop on http://{HOST}/ as many pieces of the {name} as that function has "
             f"parameters in all. {credentials(person)} Send them to my saved address “{label}” "
             "by standard delivery, without gift wrap; the gift note is the name of the function "
-            "and nothing else. Which function is it?",
+            "and nothing else.",
             expected_result=f"{function}, {n} parameters",
-            items=[
-                *_items(person, label, name, n, function),
-                answer("A4_function", f"Names the function {function}.", 20, [function], "F1",
-                       seen=[docs.shown(function)]),
-            ],
+            items=_items(person, label, name, n, function),
             facts=[
                 docs.signature_fact(1, function),
                 price_fact(2, name),
                 address_fact(3, person, address(person, label)),
+                delivery_fact(4, "standard"),
             ],
             solution=[
                 *docs.search(parameter, function),
@@ -199,6 +195,6 @@ def _docs() -> Iterator[Draft]:
                     *docs.look_up(near),
                     *_shop(person, ((name, n_near),), label, near).done(f"It is {near}."),
                 ],
-                points=15,
+                points=30,
             ),
         )  # fmt: skip

@@ -24,7 +24,6 @@ from builder.shopping import (
     CART_LINES,
     HOME,
     HOST,
-    NEW_GIFT,
     SEED,
     Goods,
     Steps,
@@ -41,12 +40,14 @@ from builder.shopping import (
     fact,
     goods_item,
     listed,
+    note_item,
     price_fact,
     product,
     quoted,
     rows_of,
     state,
     total_answer,
+    wrap_item,
 )
 
 from browseruse_bench.sites.shop.account import ORDERS_PER_PAGE
@@ -271,15 +272,11 @@ def _cancel() -> Iterator[Draft]:
             difficulty="medium",
             expected_result=f"{target.number} is cancelled; {money(cents)}",
             items=[
-                state("A1_cancelled", f"Order {target.number} is cancelled.", 50,
-                      f"SELECT status FROM orders WHERE number = {quoted(target.number)}",
-                      [["cancelled"]]),
-                state("A2_only_that", f"{target.number} is the only one of the three orders "
-                      "that is cancelled.", 20,
-                      "SELECT number FROM orders WHERE status = 'cancelled' AND number IN ("
+                state("A1_cancelled", f"Of the three orders exactly {target.number} is cancelled.",
+                      70, "SELECT number FROM orders WHERE status = 'cancelled' AND number IN ("
                       + ", ".join(quoted(o.number) for o in waiting)
                       + f") AND customer_id IN ({ids})", [[target.number]]),
-                total_answer("A3_total", 30, cents),
+                total_answer("A2_total", 30, cents),
             ],
             facts=[
                 fact(1, f"{name} is in {target.number}, whose total is {money(cents)}.",
@@ -293,7 +290,7 @@ def _cancel() -> Iterator[Draft]:
             wrong=Wrong(
                 why=f"Cancels {other.number} as well.",
                 solution=_cancel_orders(person, [other.number, target.number]),
-                points=80,
+                points=30,
             ),
         )  # fmt: skip
 
@@ -321,6 +318,7 @@ def _return() -> Iterator[Draft]:
         page = every.index(target) // ORDERS_PER_PAGE + 1
         (bought,) = (x.quantity for x in target.lines if x.product.name == name)
         assert 1 < n < bought, "neither what the form offers nor all of it"
+        assert sum(x.product.name == name for o in mine for x in o.lines) == 1
         walk = [Walk().enter().sign_in(person).orders(page).order(target.number) for _ in "ab"]
         yield _draft(
             "return",
@@ -332,12 +330,11 @@ def _return() -> Iterator[Draft]:
             difficulty="hard",
             expected_result=f"{n} × {name} of {target.number} returned",
             items=[
-                state("A1_goods", f"The only return is of {n} × {name} of {target.number}.", 40,
-                      """SELECT o.number, p.name, r.quantity FROM returns r
+                state("A1_goods", f"The only return is of {n} × {name}.", 40,
+                      """SELECT p.name, r.quantity FROM returns r
                          JOIN order_lines l ON l.id = r.order_line_id
-                         JOIN orders o ON o.id = l.order_id
                          JOIN products p ON p.id = l.product_id ORDER BY r.id""",
-                      [[target.number, name, n]]),
+                      [[name, n]]),
                 state("A2_reason", f"The reason is “{reason}”.", 20,
                       "SELECT reason FROM returns", [[reason]]),
                 state("A3_resolution", f"What is asked for is a {resolution.lower()}.", 20,
@@ -449,9 +446,9 @@ def _order() -> Iterator[Draft]:
                 goods_item("A1_goods", 35, goods, "F1", "F2"),
                 address_item("A2_address", 25, person, to, "F3"),
                 delivery_item("A3_delivery", 15, delivery, "F4"),
-                state("A4_present", f"The new order is gift wrapped, with the note: {note}", 15,
-                      NEW_GIFT, [[1, note]], "F1"),
-                total_answer("A5_total", 10, cents, "F1", "F2", "F4"),
+                wrap_item("A4_wrap", 5, "F1", wrapped=True),
+                note_item("A5_note", 10, note, "F1"),
+                total_answer("A6_total", 10, cents, "F1", "F2", "F4"),
             ],
             facts=[
                 *(price_fact(n, name) for n, (name, _) in enumerate(goods, 1)),
@@ -629,8 +626,7 @@ def _wishlist() -> Iterator[Draft]:
             "SELECT p.name FROM wishlist_items w JOIN products p ON p.id = w.product_id"
             f" WHERE w.customer_id = {person.id}"
         )
-        dear_names = ", ".join(quoted(p.name) for p in dear)
-        added_names = ", ".join(quoted(name) for name in added)
+        new_names = ", ".join(quoted(name) for name in added)
         yield _draft(
             "wishlist",
             number,
@@ -639,17 +635,17 @@ def _wishlist() -> Iterator[Draft]:
             f"the {added[0]} and the {added[1]}. Everything else stays on the list.",
             difficulty="hard",
             items=[
-                state("A1_taken_off", " and ".join(p.name for p in dear) + " are off the list.",
-                      30, mine.replace("p.name", "count(*)", 1) + f" AND p.name IN ({dear_names})",
-                      [[0]], "F1", "F2"),
+                state("A1_left", "Beside what was to be added or moved, exactly "
+                      f"{' and '.join(kept)} are left on the list.", 45, mine + f" AND p.name NOT IN ("
+                      f"{new_names}, {quoted(moved)}) ORDER BY p.name",
+                      [[name] for name in sorted(kept)], "F1", "F2"),
                 state("A2_added", f"{added[0]} and {added[1]} are on the list.", 30,
-                      mine + f" AND p.name IN ({added_names}) ORDER BY p.name",
+                      mine + f" AND p.name IN ({new_names}) ORDER BY p.name",
                       [[name] for name in sorted(added)], "F3", "F4"),
-                state("A3_moved", f"The cart holds one {moved} and nothing else.", 25, CART_LINES,
+                state("A3_moved", f"One {moved} is in the cart instead of on the list.", 25,
+                      f"{CART_LINES.rpartition('ORDER')[0]} UNION ALL "
+                      f"{mine.replace('p.name', 'p.name, 0', 1)} AND p.name = {quoted(moved)}",
                       [[moved, 1]], "F5"),
-                state("A4_exactly", "The list holds what was added and what was to stay, and "
-                      "nothing else.", 15, mine + " ORDER BY p.name",
-                      [[name] for name in sorted((*kept, *added))], "F1", "F2", "F3", "F4"),
             ],
             facts=[
                 price_fact(n, name)

@@ -232,7 +232,8 @@ NEW_ADDRESS = f"""
     JOIN customers c ON c.id = o.customer_id WHERE {_NEW}
 """
 NEW_DELIVERY = f"SELECT o.delivery FROM orders o WHERE {_NEW}"
-NEW_GIFT = f"SELECT o.gift_wrap, o.gift_note FROM orders o WHERE {_NEW}"
+NEW_NOTE = f"SELECT o.gift_note FROM orders o WHERE {_NEW}"
+NEW_WRAP = f"SELECT o.gift_wrap FROM orders o WHERE {_NEW}"
 CART_LINES = """
     SELECT p.name, l.quantity FROM cart_lines l JOIN products p ON p.id = l.product_id
     ORDER BY p.name
@@ -256,9 +257,19 @@ def goods_item(item: str, weight: int, goods: Goods, *facts: str) -> dict[str, A
 def address_item(
     item: str, weight: int, person: Customer, to: Address, *facts: str
 ) -> dict[str, Any]:
-    requirement = f"The new order is {person.name}'s and goes to {to.recipient}, {to.street}."
+    requirement = f"{person.name}'s new order goes to {to.recipient}, {to.street}."
     row = [person.email, to.recipient, to.street, to.postcode, to.city]
     return state(item, requirement, weight, NEW_ADDRESS, [row], *facts)
+
+
+def note_item(item: str, weight: int, note: str, *facts: str) -> dict[str, Any]:
+    requirement = f"The gift note of the new order is: {note}"
+    return state(item, requirement, weight, NEW_NOTE, [[note]], *facts)
+
+
+def wrap_item(item: str, weight: int, *facts: str, wrapped: bool) -> dict[str, Any]:
+    requirement = f"The new order goes {'gift wrapped' if wrapped else 'unwrapped'}."
+    return state(item, requirement, weight, NEW_WRAP, [[int(wrapped)]], *facts)
 
 
 def delivery_item(item: str, weight: int, delivery: str, *facts: str) -> dict[str, Any]:
