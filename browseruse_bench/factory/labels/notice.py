@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -122,14 +123,25 @@ def witness_folder() -> Path:
     return base / "browseruse-bench" / "looks"
 
 
-def noticed(store: LabelStore) -> tuple[str, ...]:
+def noticed(store: LabelStore, receipts: Sequence[Head] = ()) -> tuple[str, ...]:
     """Everything that isn't as it was left, one sentence each; empty: the gate can open.
+
+    Args:
+        store: the labels.
+        receipts: heads of the record that were kept elsewhere.
 
     Raises:
         ConfigError: nothing is sealed here.
     """
     try:
-        return problems_of(store, state_of(store))
+        state = state_of(store)
+        lost = [receipt for receipt in receipts if not has(state.looks, receipt)]
+        told = (
+            f"{store.looks.path}: it does not lead to the receipt {head.n}:{head.chain[:12]}...: "
+            "it was cut off or put back; restore it"
+            for head in lost
+        )
+        return (*problems_of(store, state), *told)
     except DataError as error:
         return error.problems
 

@@ -30,6 +30,11 @@ ALL = "all"
 DRAWS = "draws.jsonl"
 
 
+def _all(task: Candidate) -> str:
+    del task
+    return ALL
+
+
 def _count(task: Candidate) -> str:
     for low, name in ((100, "100+"), (10, "10-99"), (2, "2-9")):
         if task.count >= low:
@@ -149,7 +154,7 @@ def draw(
         ConfigError: there is no task, or a share is of no stratum or does not fit.
     """
     strata: dict[str, _Smallest] = {}
-    of = _STRATA[by] if by else lambda task: ALL
+    of = _STRATA[by] if by else _all
     for task in tasks:
         key = task.key
         strata.setdefault(of(task), _Smallest(n)).add(hashed(seed, key), task, key)
