@@ -1,17 +1,21 @@
-"""`bubench benchmark`: make, check, split and look at benchmark folders."""
+"""`bubench benchmark`: make, check, audit, split and look at benchmark folders."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from browseruse_bench.cli import options
 
+if TYPE_CHECKING:
+    from browseruse_bench.cli.judges import JudgeOptions
+
 
 @click.group("benchmark")
 def command() -> None:
-    """Make, check, split and look at benchmark folders."""
+    """Make, check, audit, split and look at benchmark folders."""
 
 
 @command.command("new")
@@ -54,6 +58,47 @@ def validate(benchmark: str, as_json: bool) -> None:
             click.echo(line, err=bool(examined.problems))
     if examined.problems:
         click.get_current_context().exit(DataError.exit_status)
+
+
+@command.command("audit")
+@click.argument("benchmark", metavar="NAME|PATH")
+@click.option("--split", help="Split of the benchmark; its default_split if not given.")
+@click.option(
+    "--task-ids",
+    multiple=True,
+    callback=options.split_commas,
+    help="Only these tasks, with commas.",
+)
+@options.judges
+@click.option("--concurrency", type=options.positive, help="Attempts at once.")
+@options.experiments
+@options.as_json
+def audit(
+    benchmark: str,
+    split: str | None,
+    task_ids: tuple[str, ...],
+    concurrency: int | None,
+    experiments: Path,
+    as_json: bool,
+    judging: JudgeOptions,
+) -> None:
+    """Measure that what does nothing earns nothing, at every task.
+
+    An agent that takes no step and gives no answer attempts each task, and is judged as a run
+    would be. Exit status 3: doing nothing earns points; 4: a task has no verdict although it
+    could have one. What only a model can judge is said, and judged where --judge names one.
+    """
+    from browseruse_bench.cli.auditing import audit_and_print
+
+    audit_and_print(
+        benchmark,
+        split=split,
+        task_ids=task_ids,
+        judging=judging,
+        concurrency=concurrency,
+        experiments=experiments,
+        as_json=as_json,
+    )
 
 
 @command.command("split")
