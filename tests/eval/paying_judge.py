@@ -1,8 +1,7 @@
-"""Judges the run in a folder with a model that is paid for: run as a script, to be killed."""
+"""Judges the run in a folder with a model that is paid for: in a process that is killed."""
 
 import asyncio
 import json
-import sys
 from pathlib import Path
 
 from browseruse_bench.benchmarks.load import load_benchmark
@@ -28,15 +27,12 @@ class Paid(ScriptedModel):
         return await super().ask(request, **more)
 
 
-def main(root: Path, run: Path, benchmark: Path) -> None:
-    model = LedgerModel(Paid(root / "payments.log"), Ledger(root / "calls"))
+def main(root: str, run: str, benchmark: str) -> None:
+    """Judge what is owed, and print how much was."""
+    model = LedgerModel(Paid(Path(root, "payments.log")), Ledger(Path(root, "calls")))
     judging = evaluate_run(
-        RunFolder(run),
-        load_benchmark(str(benchmark)),
+        RunFolder(Path(run)),
+        load_benchmark(benchmark),
         asking=Asking(judge=FindingsJudge(model, by_code=False), concurrency=3),
     )
     print(len(asyncio.run(judging).new))
-
-
-if __name__ == "__main__":
-    main(*map(Path, sys.argv[1:]))

@@ -2,14 +2,11 @@
 
 import random
 import signal
-import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
 
 from tests.report.made_run import MadeBenchmark, MadeRun, row, rubric
+from tests.zygote import Zygote, grown
 
 N = 400
 KILLS = 25
@@ -24,25 +21,19 @@ def test_random_kills_of_eval_lose_and_double_nothing(tmp_path):
     run = MadeRun.of(tmp_path / "experiments", loaded)
     for task_id in ids:
         run.settle(loaded, task_id, f"answer {task_id}")
-    script = Path(__file__).with_name("paying_judge.py")
-    root = Path(__file__).resolve().parents[2]
-    command = [sys.executable, str(script), *map(str, (tmp_path, run.folder.path, bench.path))]
-    environment = {"PYTHONPATH": str(root), "PATH": ""}
     journal = run.folder.judgements_path
     chance = random.Random(9)
-    for _ in range(KILLS):
-        size = journal.stat().st_size if journal.exists() else 0
-        process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
-        while process.poll() is None:
-            if journal.exists() and journal.stat().st_size > size:
-                time.sleep(chance.uniform(0, 0.03))
-                process.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.002)
-        process.wait()
-        assert process.returncode == -signal.SIGKILL, "it ended before it could be killed"
-    last = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
-    assert int(last.stdout) > 0
+    place = (tmp_path, run.folder.path, bench.path)
+    output = tmp_path / "output"
+    with Zygote("tests.eval.paying_judge:main", *place, output=output) as process:
+        for _ in range(KILLS):
+            begun = grown(journal)
+            process.fork()
+            process.kill_once(begun, after_s=chance.uniform(0, 0.03))
+            assert process.wait()[0] == -signal.SIGKILL, "it ended before it could be killed"
+        process.fork()
+        code, printed = process.wait()
+    assert (code, int(printed) > 0) == (0, True)
     judged = run.folder.judgements()
     assert sorted(judgement.task_id for judgement in judged) == ids
     assert {judgement.status for judgement in judged} == {"graded"}

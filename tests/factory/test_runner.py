@@ -3,9 +3,7 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
-import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,7 +15,8 @@ from browseruse_bench.factory.stage import Dropped, Flow, Kept
 from browseruse_bench.factory.stage_folder import StageFolder
 from browseruse_bench.models.base import OutageError, PendingError
 from browseruse_bench.records.trace import Usage
-from tests.factory.doubles import Asks, First, Halve, context, numbers
+from tests.factory.doubles import Asks, First, Halve, Pays, context, numbers
+from tests.zygote import Zygote, grown
 
 
 @pytest.fixture
@@ -263,45 +262,30 @@ def test_a_fold_that_names_a_stranger_or_one_unit_twice_is_refused(folder):
 
 # kill -9
 
-PLAY = """
-import asyncio, sys
-from pathlib import Path
-from browseruse_bench.factory.runner import run_stage
-from browseruse_bench.factory.stage_folder import StageFolder
-from tests.factory.doubles import Pays, context, numbers
-root = Path(sys.argv[1])
-folder = StageFolder(root / "pays")
-folder.claim(Pays(), None)
-done = asyncio.run(run_stage(
-    Pays(), numbers(*range(4000)), folder, context(root), source="test", in_flight=4))
-print(done.flow.sentence)
-"""
+
+def play(root):
+    """Settle what is owed of 4,000 units. Runs in a process of its own."""
+    folder = StageFolder(Path(root, "pays"))
+    folder.claim(Pays(), None)
+    units = numbers(*range(4000))
+    where = {"source": "test", "in_flight": 4}
+    done = asyncio.run(run_stage(Pays(), units, folder, context(Path(root)), **where))
+    print(done.flow.sentence)
 
 
 @pytest.mark.slow
 def test_fifty_kills_lose_nothing_and_pay_nothing_twice(tmp_path):
     chance = random.Random(50)
-    kills = 0
-    while kills < 50:
-        process = subprocess.Popen(
-            [sys.executable, "-c", PLAY, str(tmp_path)], stdout=subprocess.PIPE, text=True
-        )
-        journal = tmp_path / "pays" / "journal.jsonl"
-        size = journal.stat().st_size if journal.exists() else 0
-        while process.poll() is None:
-            # Killed at a random moment after it has begun to write.
-            if journal.exists() and journal.stat().st_size > size:
-                time.sleep(chance.uniform(0, 0.012))
-                process.send_signal(signal.SIGKILL)
-                break
-            time.sleep(0.001)
-        process.communicate()
-        assert process.returncode == -signal.SIGKILL, "it ended before it could be killed"
-        kills += 1
-    done = subprocess.run(
-        [sys.executable, "-c", PLAY, str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "in 4000 = kept 4000 + dropped 0 + failed 0\n"
+    kills = 50
+    journal, output = tmp_path / "pays" / "journal.jsonl", tmp_path / "output"
+    with Zygote("tests.factory.test_runner:play", tmp_path, output=output) as process:
+        for _ in range(kills):
+            begun = grown(journal)
+            process.fork()
+            process.kill_once(begun, after_s=chance.uniform(0, 0.012))
+            assert process.wait()[0] == -signal.SIGKILL, "it ended before it could be killed"
+        process.fork()
+        assert process.wait() == (0, "in 4000 = kept 4000 + dropped 0 + failed 0\n")
     settled = [line["unit"] for line in lines(tmp_path / "pays" / "journal.jsonl")]
     assert len(settled) == len(set(settled)) == 4000
     paid = (tmp_path / "payments.log").read_text().split()
