@@ -3,12 +3,13 @@
 A look is four lines of thought: is everything as it was left (`noticed`), may this candidate be
 looked at (`admit`), what does it say of the sealed texts (asked outside, without labels), how far
 is that right (`look`). Verdicts are in the record before a sealed label is read, so that a look
-that was cut off can be ended with the same verdicts, and with no others.
+that was cut off is ended with those, and with no others.
 
 What is noticed: lines of any of the files that were changed, put in, taken out or cut off; a
 folder that was copied, moved or put back to an earlier state; a candidate under another name,
-with other spaces, case or invisible characters, or with another model; a set that shares a
-candidate with one that was looked at. What cannot be: somebody who reads sealed.jsonl by other
+with other spaces, case or invisible characters, or with another model; one that was in a choice that
+was looked at through another. Other candidates may look again, if that is asked for, and then the
+result says that its labels were seen before. What cannot be: somebody who reads sealed.jsonl by other
 means, or who rewrites the folder and the witness together.
 
 Source: RL-environments post, section 2.2; when a second look is none of the same is ours.
@@ -102,7 +103,7 @@ def sealed_tasks(store: LabelStore) -> tuple[LabelTask, ...]:
     return tuple(store.task(key) for key in sorted(keys))
 
 
-def admit(store: LabelStore, what: Candidate, *, again: str = "", moved: str = "") -> None:
+def admit(store: LabelStore, what: Candidate, *, again: str = "", moved: str = "") -> bool:
     """This candidate may be looked at; nothing is read, and nothing was asked of a model yet.
 
     Args:
@@ -111,89 +112,76 @@ def admit(store: LabelStore, what: Candidate, *, again: str = "", moved: str = "
         again: why sealed labels are looked at that were looked at for other candidates.
         moved: why the folder is at another place than it was.
 
+    Returns:
+        Whether a look at it was cut off: `look` ends that, and no verdict is needed.
+
     Raises:
         ConfigError: it, or one that it was chosen among, was looked at before; or labels were,
             and `again` is empty.
         DataError: something isn't as it was left; all of it is listed.
     """
     with locked(store.folder):
-        _admitted(store, _refuse_noticed(store, moved), what, again, verdicts=None)
+        return _admitted(store, _refuse_noticed(store, moved), what, again) is not None
 
 
-def _admitted(
-    store: LabelStore,
-    state: State,
-    what: Candidate,
-    again: str,
-    *,
-    verdicts: Mapping[str, Verdict | None] | None,
-) -> int | None:
+def _admitted(store: LabelStore, state: State, what: Candidate, again: str) -> int | None:
     """Number of the line of a look at just this that was cut off; None: it is a new look."""
     results = state.results
     for n, opened in state.opened.items():
-        common = set(opened.candidate.among) & set(what.among)
         same = opened.candidate.prompt_hash == what.prompt_hash
         if n not in results and same and opened.candidate.model == what.model:
-            # Ended with the same verdicts it tells nothing that the first would not have told.
-            if verdicts is None or _key(verdicts, opened.tasks) == opened.verdicts_key:
-                return n
-            raise ConfigError(
-                f"{store.looks.path}: the look of {opened.at} was cut off, and its verdicts were "
-                "others; it can be ended with those only"
-            )
-        if common:
-            _refuse_second(store, opened, what, common, same=same)
-    _refuse_elsewhere(state, what, {task.key for task in sealed_tasks(store)})
-    before = _looked_at(state)
-    seen = [task.key for task in sealed_tasks(store) if task.key in before]
+            return n
+        if what.prompt_hash in opened.candidate.among:
+            _refuse_second(store, opened, what, same=same)
+    tasks = {task.key for task in sealed_tasks(store)}
+    elsewhere = _looked_at_elsewhere(state, what, tasks)
+    seen = tasks & (_looked_at(state) | elsewhere)
     if seen and not again:
         raise ConfigError(
-            f"{store.looks.path}: {len(seen)} of the sealed labels were looked at before, for "
-            'other candidates; --again "WHY" looks at them once more, and the result says that it '
-            "is not a first look"
+            f"{store.looks.path}: {len(seen)} of the {len(tasks)} sealed labels were looked at "
+            'before, for other candidates; --again "WHY" looks at them once more, and the result '
+            "says that it is not a first look"
         )
     return None
 
 
-def _refuse_elsewhere(state: State, what: Candidate, tasks: set[str]) -> None:
-    """No other folder of labels was looked at for these candidates and tasks.
+def _looked_at_elsewhere(state: State, what: Candidate, tasks: set[str]) -> set[str]:
+    """Those of these tasks whose labels were looked at in other folders, as the witness knows.
 
     Raises:
-        ConfigError: one was.
+        ConfigError: they were looked at there for this candidate, or for a choice that held it.
     """
     own = witness_of(state.folder.id).path
+    seen: set[str] = set()
     for path in sorted(witness_folder().glob("*.jsonl")):
         notes = [] if path == own else [read(Noted, link) for link in Chain(path).links()]
         for note in notes:
             common = tasks & set(note.tasks)
-            if common and set(note.among) & set(what.among):
+            if common and what.prompt_hash in note.among:
                 raise ConfigError(
-                    f"{path}: on {note.at} these candidates were looked at on {len(common)} of "
-                    f"these tasks, in another folder of labels ({note.path}): a second look would "
-                    "choose by what is sealed; nothing was read"
+                    f"{path}: on {note.at} this candidate, or a choice that held it, was looked "
+                    f"at on {len(common)} of these tasks, in another folder of labels "
+                    f"({note.path}): a second look would choose by what is sealed; nothing was "
+                    "read"
                 )
+            seen |= common
+    return seen
 
 
-def _refuse_second(
-    store: LabelStore, opened: Opened, what: Candidate, common: set[str], *, same: bool
-) -> NoReturn:
+def _refuse_second(store: LabelStore, opened: Opened, what: Candidate, *, same: bool) -> NoReturn:
     was = opened.candidate
     named = f"'{was.name}'" if was.name == what.name else f"'{was.name}' (here '{what.name}')"
     model = "" if was.model == what.model else f", then with {was.model}"
     told = (
         f"this prompt was looked at on {opened.at} as {named}{model}"
         if same
-        else f"{len(common)} of the {len(what.among)} candidates were in the choice that was looked "
-        f"at on {opened.at} through {named}"
+        else f"this prompt was one of the {len(was.among)} candidates that were looked at on "
+        f"{opened.at} through {named}"
     )
     raise ConfigError(
         f"{store.looks.path}: {told}: a second look at one set of candidates would choose by "
         "what is sealed; nothing was read"
     )
-
-
-def _key(verdicts: Mapping[str, Verdict | None], tasks: Sequence[str]) -> str:
-    return content_key({task: verdicts.get(task) for task in tasks})
 
 
 def _looked_at(state: State) -> set[str]:
@@ -225,7 +213,8 @@ def look(
     Args:
         store: the labels.
         what: the candidate.
-        verdicts: what it says of each of `sealed_tasks`; None: nothing that can be used.
+        verdicts: what it says of each of `sealed_tasks`; None: nothing that can be used. A look
+            that was cut off is ended with those of then.
         again: as for `admit`.
         moved: as for `admit`.
 
@@ -236,23 +225,12 @@ def look(
     """
     with locked(store.folder):
         state = _refuse_noticed(store, moved)
-        tasks = tuple(task.key for task in sealed_tasks(store))
-        lacking = set(tasks) - set(verdicts)
-        if lacking:
-            raise ConfigError(f"no verdict is given of {len(lacking)} of {len(tasks)} sealed tasks")
-        n = _admitted(store, state, what, again, verdicts=verdicts)
+        n = _admitted(store, state, what, again)
         if n is None:
-            before = _looked_at(state)
-            opened = Opened(
-                folder=state.folder.id,
-                candidate=what,
-                tasks=tasks,
-                verdicts_key=_key(verdicts, tasks),
-                split=state.lock[-1].head,
-                again=again,
-                at=store.clock(),
-            )
-            link = store.looks.append_all([opened.as_json()], state.looks)[-1]
+            keys = {task.key for task in sealed_tasks(store)}
+            before = _looked_at(state) | _looked_at_elsewhere(state, what, keys)
+            opened = _opened(store, state, what, verdicts, again)
+            link = store.looks.append_all([opened.model_dump(mode="json")], state.looks)[-1]
             # Noted elsewhere before a label is read: from here on the look cannot be unmade
             # by taking away the record alone.
             _note(store, state, opened, link.head)
@@ -260,11 +238,32 @@ def look(
         else:
             opened = state.opened[n]
             before = {t for m, o in state.opened.items() if m < n for t in o.tasks}
-        result = _result(store, state, opened, verdicts, n=n, before=before)
+        result = _result(store, state, opened, n=n, before=before)
         # With its nulls: a figure without a denominator has none, and says so.
         link = store.looks.append_all([result.model_dump(mode="json")])[-1]
         witness = _note(store, state, opened, link.head)
         return Look(opened, result, link.head, witness)
+
+
+def _opened(
+    store: LabelStore,
+    state: State,
+    what: Candidate,
+    verdicts: Mapping[str, Verdict | None],
+    again: str,
+) -> Opened:
+    tasks = tuple(task.key for task in sealed_tasks(store))
+    lacking = set(tasks) - set(verdicts)
+    if lacking:
+        raise ConfigError(f"no verdict is given of {len(lacking)} of {len(tasks)} sealed tasks")
+    return Opened(
+        folder=state.folder.id,
+        candidate=what,
+        verdicts={key: verdicts[key] for key in tasks},
+        split=state.lock[-1].head,
+        again=again,
+        at=store.clock(),
+    )
 
 
 def _note(store: LabelStore, state: State, opened: Opened, head: Head) -> Path | None:
@@ -290,7 +289,6 @@ def _result(
     store: LabelStore,
     state: State,
     opened: Opened,
-    verdicts: Mapping[str, Verdict | None],
     *,
     n: int,
     before: set[str],
@@ -302,7 +300,7 @@ def _result(
         by_task.setdefault(label.label.task, []).append(label.label.verdict)
     truths = {key: majority(by_task[key]) for key in opened.tasks if key in by_task}
     things = [
-        Labelled(truth=truth, verdict=verdicts[key], cluster=key)
+        Labelled(truth=truth, verdict=opened.verdicts[key], cluster=key)
         for key, truth in truths.items()
         if truth is not None
     ]

@@ -26,6 +26,7 @@ from browseruse_bench.factory.labels.lines import (
 from browseruse_bench.factory.labels.store import LabelStore
 from browseruse_bench.measure.agreement import Agreement
 from browseruse_bench.records.base import Record
+from browseruse_bench.records.label import Verdict
 
 _R = TypeVar("_R", bound=Record)
 
@@ -51,15 +52,18 @@ class Opened(Record):
     folder: str
     """Id of the labels folder."""
     candidate: Candidate
-    tasks: tuple[str, ...]
-    """Keys of the tasks whose labels are read."""
-    verdicts_key: str
-    """Of what the candidate says of them."""
+    verdicts: dict[str, Verdict | None]
+    """Key of each task whose labels are read -> what the candidate says of it."""
     split: Head
     """How far the split's lock had come."""
     again: str = ""
     """Why labels are looked at that were looked at before."""
     at: str
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Keys of the tasks whose labels are read."""
+        return tuple(self.verdicts)
 
 
 class Result(Record):
