@@ -3,6 +3,9 @@
 
 PYTHON ?= python3
 VENV ?= .venv
+# Tests that start browsers and processes wait for these much of their time: three of them keep
+# two cores busy.
+WORKERS ?= 3
 BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 
@@ -16,10 +19,10 @@ demo: $(VENV)/.demo machine  ## Set up, run LocalSites with oracle, nop and brow
 	$(BIN)/bubench demo
 
 test: $(VENV)/.dev machine  ## Set up and run every test but the slow ones.
-	$(BIN)/python -m pytest -m "not slow" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -m "not slow" -n $(WORKERS) --dist worksteal
 
 test-all: $(VENV)/.dev machine  ## Set up and run every test.
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 check: $(VENV)/.dev  ## Lint, types, layers, sizes, docs and the embedded benchmark's files.
 	$(BIN)/ruff check .
