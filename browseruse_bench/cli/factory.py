@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from browseruse_bench.cli import options
+from browseruse_bench.cli import factory_labels, factory_search, options
 
 if TYPE_CHECKING:
     from browseruse_bench.factory.pipeline import Pipeline
@@ -152,3 +152,15 @@ def _refuse_incomplete(done: list[tuple[Step, Settled]]) -> None:
     if left:
         told = "; ".join(f"{name}: {text}" for name, text in left.items())
         raise IncompleteError(f"{told}; the same command tries them again")
+
+
+for verb in (factory_search.search, factory_search.compare, factory_search.drift):
+    command.add_command(verb)
+
+for verb in (
+    factory_labels.label,
+    factory_labels.labels,
+    factory_labels.split,
+    factory_labels.unseal,
+):
+    command.add_command(verb)

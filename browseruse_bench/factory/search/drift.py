@@ -7,7 +7,6 @@ the prompt that was chosen by the earlier ones follows what nobody thinks any mo
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -126,28 +125,6 @@ def _days(pairs: Sequence[tuple[Label, Label]]) -> float | None:
             return None
         found.append(passed.total_seconds() / 86_400)
     return sorted(found)[len(found) // 2] if found else None
-
-
-def drawn(store: LabelStore, labeller: str, n: int, *, seed: int = 0) -> tuple[str, ...]:
-    """Keys of tasks that a labeller is to label again: a seeded sample of those that it labelled
-    and has not labelled again, each kind of verdict in equal numbers as far as there are any.
-
-    A uniform sample of a corpus in which few tasks suit would say nearly nothing of those.
-    """
-    again = {label.task for label in store.labels(recheck=True) if label.labeller == labeller}
-    kinds: dict[str, list[str]] = {}
-    for label in store.labels():
-        if label.labeller == labeller and label.task not in again:
-            kinds.setdefault(label.verdict, []).append(label.task)
-    queues = [sorted(tasks, key=lambda key: _chance(seed, key)) for tasks in kinds.values()]
-    longest = max(map(len, queues), default=0)
-    mixed = [queue[i] for i in range(longest) for queue in queues if i < len(queue)]
-    # The order of the sample tells nothing of what was said before.
-    return tuple(sorted(mixed[:n], key=lambda key: _chance(seed + 1, key)))
-
-
-def _chance(seed: int, key: str) -> str:
-    return hashlib.sha256(f"{seed}\0{key}".encode()).hexdigest()
 
 
 def table(report: DriftReport) -> Table:
