@@ -12,6 +12,10 @@ from browseruse_bench.records.label import VERDICTS
 from browseruse_bench.report.render import NOTHING, Table, number, percent, span
 
 
+FEW = 10
+"""With fewer suitable tasks a recall of 100 % has an interval of 30 points and more."""
+
+
 def tables(found: LabelReport) -> list[Table]:
     """All of a report."""
     return [
@@ -201,7 +205,21 @@ def look_sentences(found: Look) -> list[str]:
         else f"This is not a first look: {found.result.n_before} of these labels had been looked "
         "at before, and what was chosen since may have been chosen by them."
     )
-    return [first, "Keep the receipt: it shows later that the record was not cut off.", CANNOT]
+    n = round(found.result.agreement.of("suitable").truth_rate.happened)
+    few = (
+        [
+            f"Only {n} of the {found.result.agreement.n} sealed tasks are suitable: too few to tell "
+            "how many of the suitable ones are found."
+        ]
+        if n < FEW
+        else []
+    )
+    return [
+        first,
+        *few,
+        "Keep the receipt: it shows later that the record was not cut off.",
+        CANNOT,
+    ]
 
 
 def share(found: Share) -> str:
