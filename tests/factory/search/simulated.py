@@ -1,5 +1,6 @@
 """A proposer and a labeller whose true quality is known, fast enough for hundreds of searches."""
 
+import functools
 import random
 
 from browseruse_bench.factory.search.bench import Answer, Bench, Limits, Proposal
@@ -7,7 +8,11 @@ from browseruse_bench.factory.search.examples import Example, Examples
 
 OTHER = {"suitable": "unsuitable", "unsuitable": "suitable", "uncertain": "unsuitable"}
 
+RIGHT = {truth: Answer(truth, "it seems so", 0.001) for truth in OTHER}
+WRONG = {truth: Answer(other, "it seems so", 0.001) for truth, other in OTHER.items()}
 
+
+@functools.cache
 def examples(n_selection=400, n_search=40, n_validation=90, suitable=0.3, seed=0):
     rng = random.Random(f"examples {seed}")
     parts = ["selection"] * n_selection + ["search"] * n_search + ["validation"] * n_validation
@@ -27,25 +32,32 @@ def examples(n_selection=400, n_search=40, n_validation=90, suitable=0.3, seed=0
 class World:
     """Versions by name, each right with its own chance; and what it was asked."""
 
-    def __init__(self, qualities, *, seed):
+    def __init__(self, qualities, *, seed, n_draws=600):
         self.qualities = qualities
         self.seed = seed
-        self.asked = []
+        self.n_asked = 0
+        self.n_draws = n_draws
         self._draws = {}
 
     def answer(self, text, example):
+        return self.answers(text, [example])[0]
+
+    def answers(self, text, examples):
         draws = self._draws.get(text)
         if draws is None:
             rng = random.Random(f"{self.seed} {text}")
-            draws = self._draws[text] = [rng.random() for _ in range(600)]
-        right = draws[int(example.key)] < self.qualities[text]
-        if text.startswith("learned by heart") and example.part != "validation":
-            right = True
-        return Answer(example.truth if right else OTHER[example.truth], "it seems so", 0.001)
+            draws = self._draws[text] = [rng.random() for _ in range(self.n_draws)]
+        quality, by_heart = self.qualities[text], text.startswith("learned by heart")
+        return [
+            RIGHT[e.truth]
+            if draws[int(e.key)] < quality or (by_heart and e.part != "validation")
+            else WRONG[e.truth]
+            for e in examples
+        ]
 
     async def label(self, text, examples):
-        self.asked += [(text, example) for example in examples]
-        return [self.answer(text, example) for example in examples]
+        self.n_asked += len(examples)
+        return self.answers(text, examples)
 
     def proposer(self, order):
         left = list(order)
