@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from browseruse_bench.factory.search.labeller import Prompt
     from browseruse_bench.factory.search.run import Asked
     from browseruse_bench.factory.workspace import Workspace
+    from browseruse_bench.records.base import Record
     from browseruse_bench.report.render import Table
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
@@ -97,7 +98,7 @@ def search(
     opened = Workspace.open(workspace)
     asked = _asked(opened, method=method, limits=limits, first=first, seed=seed)
     result = run_loop(run_search(asked))
-    _show(result.as_json(), sentences(result), tables(result), as_json=as_json)
+    _show(result, sentences(result), tables(result), as_json=as_json)
     click.echo(f"report: {asked.folder / 'runs' / result.id / 'report.md'}", err=True)
     if result.outcome is None:
         raise IncompleteError(f"search {result.id}: {result.decision.sentence}")
@@ -219,7 +220,7 @@ def compare(
             tell=lambda text: click.echo(text, err=True),
         )
     )
-    _show(found.as_json(), sentences(found), tables(found), as_json=as_json)
+    _show(found, sentences(found), tables(found), as_json=as_json)
 
 
 @click.command()
@@ -243,14 +244,20 @@ def drift(workspace: Path, as_json: bool) -> None:
             f"{store.folder}: nobody has labelled a task twice; `bubench factory label` gives a "
             "blind sample of one's own tasks again"
         )
-    _show(found.as_json(), found.sentences, [table(found)], as_json=as_json)
+    _show(found, found.sentences, [table(found)], as_json=as_json)
 
 
-def _show(value: Any, sentences: list[str], tables: list[Table], *, as_json: bool) -> None:
+def _show(value: Record, sentences: list[str], tables: list[Table], *, as_json: bool) -> None:
     from browseruse_bench.report.render import clean, show
 
     if as_json:
-        click.echo(json.dumps({**value, "sentences": sentences}, indent=2, ensure_ascii=False))
+        click.echo(
+            json.dumps(
+                {**value.model_dump(mode="json"), "sentences": sentences},
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
         return
     show(tables)
     for sentence in sentences:

@@ -61,7 +61,8 @@ def read_chosen(workspace: Path) -> Chosen | None:
 
 def write_chosen(workspace: Path, chosen: Chosen) -> None:
     """Put it in place of what was chosen before."""
-    write_json(search_folder(workspace) / FILE, chosen.as_json())
+    # With what is None: some of the figures have no default.
+    write_json(search_folder(workspace) / FILE, chosen.model_dump(mode="json"))
 
 
 def prompt_of(workspace: Path) -> Prompt:

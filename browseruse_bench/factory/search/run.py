@@ -157,7 +157,7 @@ async def search(asked: Asked) -> Result:
             # Only of these two, and only now: nothing can be chosen by them.
             await book.label(asked.labeller, version, asked.examples.part("validation"))
         result = _result(asked, bench, book, proposed)
-        write_json(run / "result.json", result.as_json())
+        write_json(run / "result.json", result.model_dump(mode="json"))
         write_atomic(run / "report.md", markdown(result))
         return result
 

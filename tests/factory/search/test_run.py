@@ -6,6 +6,7 @@ import pytest
 
 from browseruse_bench.errors import BudgetError, ConfigError, IncompleteError
 from browseruse_bench.factory.search.book import Book
+from browseruse_bench.factory.search.result import Result
 from browseruse_bench.models.base import MalformedError, OutageError, RefusalError
 from browseruse_bench.records.trace import Usage
 from browseruse_bench.store.files import read_json
@@ -33,7 +34,7 @@ def test_the_best_version_is_chosen_and_its_ledger_has_text_score_cost_and_paren
     assert all(line["cost_usd"] == 0 and line["agreement"]["of"] for line in lines)
     assert {line.get("parent") for line in lines[1:]} == {lines[0]["id"]}
     assert lines[2]["change"] == "change to better"
-    assert read_json(run / "result.json")["decision"]["chosen"] == chosen.id
+    assert Result.model_validate(read_json(run / "result.json")) == result
     assert "better" in (run / "report.md").read_text()
 
 
