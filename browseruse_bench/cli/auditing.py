@@ -50,7 +50,7 @@ def audit_and_print(
             RunRequest(
                 agent="nop",
                 benchmark=benchmark,
-                browser="none" if _reachable_without(benchmark, split) else "local",
+                browser="none" if _without_browser(benchmark, split) else "local",
                 split=split,
                 mode="ids" if task_ids else "all",
                 task_ids=task_ids,
@@ -77,11 +77,12 @@ def audit_and_print(
     _refuse(found, judged)
 
 
-def _reachable_without(benchmark: str, split: str | None) -> bool:
-    """Whether no site of the benchmark's own has to be reached under its name."""
+def _without_browser(benchmark: str, split: str | None) -> bool:
+    """Whether nothing is judged by what a browser holds: no site of its own, no probe."""
     from browseruse_bench.benchmarks.load import load_benchmark
 
-    return not load_benchmark(benchmark, split).info.sites
+    info = load_benchmark(benchmark, split).info
+    return not info.sites and not info.probes
 
 
 async def _attempted_and_judged(planned: Plan, asking: Asking) -> Judged:
