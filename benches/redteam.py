@@ -53,6 +53,12 @@ def attacked(folder: RunFolder, benchmark: Benchmark, into: Path) -> int:
     print(line("in pages", judge.gains_in_pages))
     print(line("by word", judge.gains_by_word))
     print(f"  {1000 * cpu_s / n:.0f} ms of CPU and {1000 * wall_s / n:.0f} ms a trial")
+    for trial in done.trials:
+        if trial.is_counted and trial.failed and trial.tellable == "code":
+            print(f"  came through: {trial.task_id} {trial.attack} {trial.gained} {trial.lost}")
+    for trial in done.trials:
+        if not trial.is_counted:
+            print(f"  not counted: {trial.task_id} {trial.attack} {trial.after.message}")
     return judge.gains.failed + judge.losses.failed
 
 

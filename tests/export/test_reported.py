@@ -12,7 +12,7 @@ from browseruse_bench.benchmarks.load import load_benchmark
 from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.eval.evaluate import evaluate_run
 from browseruse_bench.eval.redteam.campaign import campaign, victims
-from browseruse_bench.eval.redteam.catalogue import chosen
+from browseruse_bench.eval.redteam.catalogue import ATTACKS, chosen
 from browseruse_bench.export.abp import Abp
 from browseruse_bench.export.reported import (
     ANOTHER_TEXT,
@@ -21,6 +21,7 @@ from browseruse_bench.export.reported import (
     import_results,
     write_benchmark,
 )
+from browseruse_bench.measure.redteam import figures
 from browseruse_bench.report.leaderboard import build
 from browseruse_bench.report.summary import report_run
 from browseruse_bench.store.trace_folder import TraceFolder
@@ -225,6 +226,31 @@ def test_published_traces_earn_what_their_agents_said_that_they_saw(published):
     assert points["50d91eab"] == 0
     assert sum(value == 100 for value in points.values()) >= 12
     assert not any(trial.failed for trial in tried.trials)
+
+
+TWO = ("1fc28d91d25ccd1c6ba268101326a654", "512fd4deab099b8dc0dcfc0ec48a3c63")
+"""Short traces that earn 100; benches/redteam.py attacks all twenty."""
+
+
+@pytest.mark.oracle
+def test_no_attack_on_published_traces_gains_but_the_agents_own_word(published, tmp_path):
+    done, bench = published
+    found, _ = victims(done.folder, bench, task_ids=TWO)
+    # Evidence without end takes long, and is no matter of who reported it.
+    names = [attack.name for attack in ATTACKS if not attack.name.startswith("choking-")]
+    tried = asyncio.run(campaign(found, chosen(names), into=tmp_path / "rt", success_at=100))
+    assert len({trial.attack for trial in tried.trials}) > 140
+    assert all(trial.is_counted for trial in tried.trials)
+    told = [(t.attack, t.gained, t.lost) for t in tried.trials if t.failed and t.tellable == "code"]
+    assert told == []
+    (judge,) = figures(tried.trials)
+    assert judge.policy == "agent_reported"
+    assert (judge.gains.failed, judge.losses.failed) == (0, 0)
+    assert judge.gains.n > 200
+    assert judge.losses.n > 20
+    # What no code can know of such traces: the agent reported the page itself.
+    by_word = {t.attack for t in tried.trials if t.failed and t.tellable == "nobody"}
+    assert by_word == {"captured-by-agent", "same-words-elsewhere", "clicked-together"}
 
 
 @pytest.mark.parametrize(
