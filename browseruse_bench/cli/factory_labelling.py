@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import os
+import re
 import select
 import shutil
 import signal
@@ -12,7 +13,7 @@ import termios
 import textwrap
 import tty
 from collections.abc import Generator, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,11 @@ from browseruse_bench.factory.labels.session import Session
 if TYPE_CHECKING:
     from rich.console import Console
 
+_KEY = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]|\x1bO.|\x1b\[[0-?]*[ -/]*|[^\0]", re.DOTALL)
+"""One key: a control sequence, whole or cut off, or a character."""
+_CUT_OFF = re.compile(r"\x1b(O|\[[0-?]*[ -/]*)?$")
 _NAMED = {
+    "\x1b": "escape",
     "\r": "enter",
     "\n": "enter",
     "\x7f": "backspace",
@@ -33,6 +38,11 @@ _NAMED = {
     "\x04": "ctrl-d",
 }
 _SEQUENCES = {"\x1b[5~": "page-up", "\x1b[6~": "page-down"}
+_HELP = (
+    "s suitable  u unsuitable  n not sure  h hard  r reason  Enter save  z undo  k later  q leave"
+)
+_HELP_REASON = "Enter: save | Esc: back | Ctrl-U: empty"
+_REASON_LINES = 4
 _ESCAPE_S = 0.05
 """Bytes that follow an escape within this time belong to its sequence."""
 
@@ -75,7 +85,9 @@ def _raw(descriptor: int) -> Generator[None]:
         tty.setcbreak(descriptor)
         yield
     finally:
-        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        # A terminal that is gone needs no restoring.
+        with suppress(termios.error):
+            termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
 
@@ -89,16 +101,14 @@ def keys(descriptor: int) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
     while data := _read(descriptor):
         text = decoder.decode(data)
-        if text.startswith("\x1b"):
-            while select.select([descriptor], [], [], _ESCAPE_S)[0]:
-                more = _read(descriptor)
-                if not more:
-                    break
-                text += decoder.decode(more)
-            yield "escape" if text == "\x1b" else _SEQUENCES.get(text, "unknown")
-            continue
-        for character in text:
-            yield _NAMED.get(character, character)
+        # The rest of a sequence can come a moment later.
+        while _CUT_OFF.search(text) and select.select([descriptor], [], [], _ESCAPE_S)[0]:
+            more = _read(descriptor)
+            if not more:
+                break
+            text += decoder.decode(more)
+        for key in _KEY.findall(text):
+            yield _SEQUENCES.get(key, "unknown") if len(key) > 1 else _NAMED.get(key, key)
 
 
 def _read(descriptor: int) -> bytes:
@@ -127,9 +137,10 @@ def page(session: Session, *, width: int, height: int) -> list[tuple[str, str]]:
     if session.assignment is None:
         return [(told, "dim"), ("", ""), ("Nothing is left for you. z takes back, q leaves.", "")]
     form = session.form
-    below = _form_lines(form)
+    columns = max(20, width - 2)
+    below = _form_lines(form, columns)
     room = max(3, height - len(below) - 5)
-    lines = _wrapped(session.assignment.text, max(20, width - 2))
+    lines = _wrapped(session.assignment.text, columns)
     n_pages = -(-len(lines) // room)
     at = min(form.page, n_pages - 1)
     shown = lines[at * room : (at + 1) * room]
@@ -152,22 +163,28 @@ def _wrapped(text: str, width: int) -> list[str]:
     return [part for line in lines for part in (textwrap.wrap(line, width) or [""])]
 
 
-def _form_lines(form: Form) -> list[tuple[str, str]]:
-    verdict = form.verdict or "-"
+def _form_lines(form: Form, columns: int) -> list[tuple[str, str]]:
     hard = {None: "-", True: "hard", False: "not hard"}[form.hard]
-    tags = "  ".join(
-        f"{key} {'[x]' if tag in form.tags else '[ ]'} {tag}" for key, tag in TAG_KEYS.items()
-    )
     cursor = "_" if form.mode == "reason" else ""
-    help_line = (
-        "Enter: save | Esc: back | Ctrl-U: empty"
-        if form.mode == "reason"
-        else "s suitable  u unsuitable  n not sure  h hard  r reason  Enter save"
-        "  z undo  k later  q leave"
-    )
+    tags = [f"{key} {'[x]' if tag in form.tags else '[ ]'} {tag}" for key, tag in TAG_KEYS.items()]
+    # The end of a long reason is what is being written.
+    reason = textwrap.wrap(f"reason: {form.reason}{cursor}", columns)[-_REASON_LINES:]
+    style = "green" if form.mode == "reason" else ""
+    told = form.message or (_HELP_REASON if form.mode == "reason" else _HELP)
     return [
-        (f"verdict: {verdict}   {hard}", "bold cyan"),
-        (tags, ""),
-        (f"reason: {form.reason}{cursor}", "green" if form.mode == "reason" else ""),
-        (form.message or help_line, "yellow" if form.message else "dim"),
+        (f"verdict: {form.verdict or '-'}   {hard}", "bold cyan"),
+        *((line, "") for line in _filled(tags, columns)),
+        *((line, style) for line in reason),
+        *((line, "yellow" if form.message else "dim") for line in textwrap.wrap(told, columns)),
     ]
+
+
+def _filled(words: list[str], columns: int) -> list[str]:
+    """Lines of as many words as fit, none of which is broken."""
+    lines = [words[0]]
+    for word in words[1:]:
+        if len(lines[-1]) + 2 + len(word) <= columns:
+            lines[-1] += f"  {word}"
+        else:
+            lines.append(word)
+    return lines
