@@ -14,6 +14,7 @@ from browseruse_bench.runs.execute import capacity_of, execute
 from browseruse_bench.runs.plan import plan
 from browseruse_bench.store.trace_folder import TraceFolder
 from tests.runs.doubles import told
+from tests.zygote import grown
 
 REPO = Path(__file__).resolve().parents[2]
 
@@ -251,10 +252,19 @@ def test_killing_the_harness_at_any_moment_loses_nothing_that_settled(
     benchmark(*["slow"] * 40)
     seen = 0
     for n in range(12):
+        begun = [grown(path) for path in project.glob("experiments/*/*/*/*/*/processes.jsonl")]
         process = subprocess.Popen(
             COMMAND, env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        time.sleep(0.6 + 0.13 * n)
+        # Some die while they start, the others at a moment after they began to make attempts.
+        if n < 3 or not begun:
+            time.sleep(0.6 + 0.2 * n)
+        else:
+            deadline = time.monotonic() + 60
+            while not any(has() for has in begun):
+                assert time.monotonic() < deadline
+                time.sleep(0.01)
+            time.sleep(0.05 * n)
         process.send_signal(signal.SIGKILL)
         process.wait()
         runs = list(project.glob("experiments/*/*/*/*/*/attempts.jsonl"))
