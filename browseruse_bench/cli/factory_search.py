@@ -241,8 +241,8 @@ def drift(workspace: Path, as_json: bool) -> None:
     found = read_drift(store)
     if not found.labellers:
         raise ConfigError(
-            f"{store.folder}: nobody has labelled a task twice; `bubench factory label` gives a "
-            "blind sample of one's own tasks again"
+            f"{store.folder}: nobody has labelled a task twice; `bubench factory label "
+            "--as NAME --recheck N` gives N of one's own tasks again, blindly"
         )
     _show(found, found.sentences, [table(found)], as_json=as_json)
 

@@ -134,7 +134,7 @@ class Bench:
         """
         self.search = self.examples.part("search")
         self.selection = self.examples.part("selection")
-        self.truths = tuple(example.truth for example in self.selection)
+        self.truths: tuple[Verdict, ...] = tuple(example.truth for example in self.selection)
         for part in ("search", "selection"):
             if not getattr(self, part):
                 raise ConfigError(

@@ -9,7 +9,7 @@ from pathlib import Path
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory.search.bench import Answer
 from browseruse_bench.factory.search.book import Book
-from browseruse_bench.factory.search.decision import holm
+from browseruse_bench.factory.search.decision import holm, p_text
 from browseruse_bench.factory.search.examples import Example
 from browseruse_bench.factory.search.figures import (
     Difference,
@@ -151,8 +151,8 @@ def tables(found: Comparison) -> list[Table]:
                         pair.second,
                         f"{100 * pair.difference.difference:.1f} ({100 * pair.difference.low:.1f} "
                         f"to {100 * pair.difference.high:.1f})",
-                        f"{pair.difference.p:.3f}",
-                        f"{pair.p_all:.3f}",
+                        p_text(pair.difference.p or 0).removeprefix("p = "),
+                        p_text(pair.p_all).removeprefix("p = "),
                         "yes" if pair.told_apart else "no",
                     )
                     for pair in found.pairs

@@ -168,7 +168,7 @@ class Decision(Record):
             )
         if self.next_best is None or self.p_next is None:
             return f"{self.chosen} is the only version that was scored in full"
-        what = f"p = {self.p_next:.3f} against the next best one, {self.next_best}"
+        what = f"{p_text(self.p_next)} against the next best one, {self.next_best}"
         if self.shown:
             return f"{self.chosen} is shown to be the best of {self.n_versions} versions ({what})"
         seen = (
@@ -319,6 +319,11 @@ def smallest_lead(rival: Rival) -> float | None:
         return None
     z = NormalDist().inv_cdf((1 + LEVEL) / 2) + NormalDist().inv_cdf(POWER)
     return min(1.0, z * math.sqrt(differing) / rival.n)
+
+
+def p_text(p: float) -> str:
+    """As in `p = 0.031`; a small one is `p < 0.001`, never 0."""
+    return "p < 0.001" if p < 0.001 else f"p = {p:.3f}"
 
 
 def _counts(one: Scored, other: Scored) -> tuple[int, int]:

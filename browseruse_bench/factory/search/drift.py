@@ -14,7 +14,7 @@ from typing import Any
 from pydantic import Field
 
 from browseruse_bench.factory.labels.store import LabelStore
-from browseruse_bench.factory.search.decision import mcnemar
+from browseruse_bench.factory.search.decision import mcnemar, p_text
 from browseruse_bench.factory.search.figures import Rate
 from browseruse_bench.factory.search.report import coefficient
 from browseruse_bench.measure.agreement import Coefficient, Labelled, agreement
@@ -59,7 +59,7 @@ class Drift(Record):
         )
         return (
             f"{who}: the same verdict on {self.agreement.text} of {self.agreement.of} tasks; "
-            f"{shift} (p = {self.p_shift:.3f})"
+            f"{shift} ({p_text(self.p_shift)})"
         )
 
 
@@ -156,7 +156,7 @@ def _row(found: Drift) -> tuple[str, ...]:
         coefficient(found.kappa),
         found.n_now_suitable,
         found.n_no_longer,
-        f"{found.p_shift:.3f}" if found.agreement.of else NOTHING,
+        p_text(found.p_shift).removeprefix("p = ") if found.agreement.of else NOTHING,
         number(found.days),
         found.n_not_blind,
     )

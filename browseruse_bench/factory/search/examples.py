@@ -71,7 +71,7 @@ class Examples:
 
 def majority(verdicts: Sequence[Verdict]) -> Verdict | None:
     """What more labellers say than any other verdict; None: there is no such."""
-    counts = {verdict: verdicts.count(verdict) for verdict in verdicts}
-    most = max(counts.values(), default=0)
-    found = [verdict for verdict, n in counts.items() if n == most]
+    kinds = set(verdicts)
+    most = max(map(verdicts.count, kinds), default=0)
+    found: list[Verdict] = [kind for kind in kinds if verdicts.count(kind) == most]
     return found[0] if len(found) == 1 else None

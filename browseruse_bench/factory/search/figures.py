@@ -11,6 +11,7 @@ from browseruse_bench.factory.search.book import total
 from browseruse_bench.factory.search.decision import (
     independent_interval,
     mcnemar,
+    p_text,
     paired_interval,
 )
 from browseruse_bench.factory.search.examples import Example
@@ -140,7 +141,7 @@ class Difference(Record):
     def sentence(self) -> str:
         """The two, and whether they differ, in words."""
         n = f"{self.first.of}" if self.p is not None else f"{self.first.of} and {self.second.of}"
-        p = "" if self.p is None else f", p = {self.p:.3f}"
+        p = "" if self.p is None else f", {p_text(self.p)}"
         what = "a difference is shown" if self.shown else "no difference is shown"
         return (
             f"{_percent(self.first)} against {_percent(self.second)} on {n} tasks: {what} "

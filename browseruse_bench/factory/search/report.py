@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from browseruse_bench.factory.search.decision import p_text
 from browseruse_bench.factory.search.examples import PARTS
 from browseruse_bench.factory.search.figures import Figures
 from browseruse_bench.factory.search.labelled import People
@@ -103,7 +104,7 @@ def leanings(named: Sequence[tuple[str, Figures]]) -> list[str]:
     """A sentence for each that leans to one side."""
     return [
         f"{name} is {f.leaning}: it rejects {f.n_rejected} tasks that people accept, and accepts "
-        f"{f.n_accepted} that people reject (p = {f.p_leaning:.3f})."
+        f"{f.n_accepted} that people reject ({p_text(f.p_leaning)})."
         for name, f in named
         if f.leaning
     ]
@@ -213,8 +214,8 @@ def _behind(result: Result, version: Version) -> tuple[str, str, str]:
         return (told, NOTHING, NOTHING)
     return (
         f"{100 * rival.difference:.1f} ({100 * rival.low:.1f} to {100 * rival.high:.1f})",
-        f"{rival.p:.3f}",
-        f"{rival.p_all:.3f}",
+        p_text(rival.p).removeprefix("p = "),
+        p_text(rival.p_all).removeprefix("p = "),
     )
 
 

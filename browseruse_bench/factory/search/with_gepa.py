@@ -39,37 +39,40 @@ class GepaSearch:
             ConfigError: gepa is not installed.
         """
         try:
-            import gepa
+            from gepa.api import optimize
         except ImportError as error:
             raise ConfigError(
                 "--method gepa needs the package gepa: pip install 'browseruse-bench[factory]'"
             ) from error
         await bench.add(bench.first, by="first")
         adapter = _Adapter(bench, asyncio.get_running_loop())
-        work = asyncio.to_thread(
-            gepa.optimize,
-            seed_candidate={PROMPT: bench.versions[0].text},
-            trainset=list(bench.search),
-            valset=list(bench.selection),
-            adapter=adapter,
-            candidate_selection_strategy="pareto",
-            custom_candidate_proposer=adapter.proposed,
-            # Its proposals are made from so many examples; of fewer mistakes it learns less.
-            reflection_minibatch_size=min(bench.limits.shown, len(bench.search)),
-            stop_callbacks=adapter.must_stop,
-            logger=_Silent(),
-            display_progress_bar=False,
-            track_best_outputs=False,
-            cache_evaluation=True,
-            raise_on_exception=True,
-            seed=seed,
+        as_gepa: Any = adapter  # of its protocol, which types `propose_new_texts` as mutable
+        work = asyncio.ensure_future(
+            asyncio.to_thread(
+                optimize,
+                seed_candidate={PROMPT: bench.versions[0].text},
+                trainset=list(bench.search),
+                valset=list(bench.selection),
+                adapter=as_gepa,
+                candidate_selection_strategy="pareto",
+                custom_candidate_proposer=adapter.proposed,
+                # Its proposals are made from so many examples; of fewer mistakes it learns less.
+                reflection_minibatch_size=min(bench.limits.shown, len(bench.search)),
+                stop_callbacks=adapter.must_stop,
+                logger=_Silent(),
+                display_progress_bar=False,
+                track_best_outputs=False,
+                cache_evaluation=True,
+                raise_on_exception=True,
+                seed=seed,
+            )
         )
         try:
-            await asyncio.shield(work_task := asyncio.ensure_future(work))
+            await asyncio.shield(work)
         except asyncio.CancelledError:
             # A thread cannot be cancelled: what it asks next is refused, and it ends.
             adapter.stopped = True
-            await asyncio.wait({work_task})
+            await asyncio.wait({work})
             raise
         except BaseException:
             # GEPA wraps or swallows what a proposer raises; what was raised first counts.
@@ -95,9 +98,9 @@ class _Adapter:
         self.error: BaseException | None = None
         self.stopped = False
 
-    def must_stop(self, state: object) -> bool:
+    def must_stop(self, gepa_state: object) -> bool:
         """No room for another version, nothing new comes, or something went wrong."""
-        del state
+        del gepa_state
         return (
             self.stopped
             or self.error is not None
