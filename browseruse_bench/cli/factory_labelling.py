@@ -107,7 +107,8 @@ def keys(descriptor: int) -> Iterator[str]:
             if not more:
                 break
             text += decoder.decode(more)
-        for key in _KEY.findall(text):
+        for match in _KEY.finditer(text):
+            key = match.group()
             yield _SEQUENCES.get(key, "unknown") if len(key) > 1 else _NAMED.get(key, key)
 
 

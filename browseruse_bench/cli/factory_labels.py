@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from browseruse_bench.factory.labels.store import LabelStore
     from browseruse_bench.factory.search.labeller import Prompt
     from browseruse_bench.factory.workspace import Workspace
+    from browseruse_bench.records.base import Record
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 workspace = click.option(
@@ -138,8 +140,9 @@ def sample(
             f"stage {first.name} never ran here; `bubench factory run {first.name}` does it"
         )
     chosen = pipeline.workspace.config.seed if seed is None else seed
-    tasks = (Candidate.model_validate(unit.as_json()) for unit in pipeline.kept(first))
-    drawn = draw(tasks, n, seed=chosen, by=by, shares=_shares(shares))
+    given = _shares(shares)
+    tasks = (task for task in _told(pipeline.kept(first)) if isinstance(task, Candidate))
+    drawn = draw(tasks, n, seed=chosen, by=by, shares=given)
     store = LabelStore.of(pipeline.workspace)
     added = add_draw(store, drawn, twice=twice)
     strata = {
@@ -155,6 +158,14 @@ def sample(
         f"{len(drawn.tasks)} tasks are in the sample, {len(added)} of them new; "
         "`bubench factory label --as NAME` labels them"
     )
+
+
+def _told(units: Iterable[Record]) -> Iterator[Record]:
+    """The units; every million of them is told of on stderr."""
+    for n, unit in enumerate(units, 1):
+        if n % 1_000_000 == 0:
+            click.echo(f"{n // 1_000_000} million tasks read", err=True)
+        yield unit
 
 
 def _shares(given: tuple[str, ...]) -> dict[str, float]:

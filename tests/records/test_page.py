@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from browseruse_bench.records import data_info, judgement, rubric, run, task, trace
+from browseruse_bench.records import data_info, judgement, label, rubric, run, task, trace
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "files.md"
 RECORDS = [
     data_info.DataInfo, task.Task, rubric.Rubric, run.Run, run.RunIdentity, run.AttemptEntry,
     trace.Trace, trace.Step, trace.Call, trace.Observation,
-    judgement.Judgement, judgement.Finding, judgement.Citation,
+    judgement.Judgement, judgement.Finding, judgement.Citation, label.Label,
 ]  # fmt: skip
 
 
