@@ -1,5 +1,7 @@
 """Real traces of LocalSites withstand every attack that code can tell, and honest ones lose
 nothing: those of the reference solutions, of plausible wrong attempts and of an idle agent.
+
+One template in three is attacked here, so that every site has some; `benches/redteam.py` attacks all.
 """
 
 import asyncio
@@ -22,12 +24,12 @@ __all__ = ["wrong_ways"]
 
 
 def attacked(folder, agent, root, *names, ids=None, judge=None):
-    """The figures of one agent's attempts at one task of each template."""
+    """The figures of one agent's attempts at one task of every third template."""
     request = RunRequest(
         agent=agent,
         benchmark=str(folder),
         mode="ids",
-        task_ids=ids or first_of_each_template(),
+        task_ids=ids or first_of_each_template()[::3],
         concurrency=2,
         experiments=root,
     )
@@ -52,8 +54,8 @@ def attacked(folder, agent, root, *names, ids=None, judge=None):
 
 def test_right_traces_withstand_every_attack(tmp_path):
     found = attacked(FOLDER, "oracle", tmp_path)
-    assert found.gains.n > 2000
-    assert found.losses.n > 200
+    assert found.gains.n > 700
+    assert found.losses.n > 60
     assert (found.gains.failed, found.losses.failed) == (0, 0)
 
 
@@ -72,8 +74,8 @@ def test_a_judge_that_believes_everything_gains_nothing_from_them(tmp_path):
         "oracle",
         tmp_path,
         *("evidence", "echo", "script", "planted", "key", "files", "honest-untouched"),
-        ids=first_of_each_template()[::3],
+        ids=first_of_each_template()[::6],
         judge=judge,
     )
-    assert found.gains.n > 500
+    assert found.gains.n > 200
     assert (found.gains.failed, found.losses.failed) == (0, 0)
