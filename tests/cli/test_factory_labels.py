@@ -18,6 +18,11 @@ from browseruse_bench.cli import factory_labelling
 from browseruse_bench.cli.factory_labelling import keys
 from browseruse_bench.cli.root import bubench
 from browseruse_bench.factory.labels.store import LabelStore
+from browseruse_bench.factory.search.bench import Answer
+from browseruse_bench.factory.search.chosen import Chosen, write_chosen
+from browseruse_bench.factory.search.examples import Example
+from browseruse_bench.factory.search.figures import figures
+from browseruse_bench.factory.search.labeller import Prompt
 from browseruse_bench.factory.workspace import Workspace
 from browseruse_bench.registry import Registry
 
@@ -169,6 +174,32 @@ def test_a_copied_prompt_file_is_the_same_candidate(workspace):
     assert done.exit_code == 2
     assert "--again" in done.output
     assert "not a first look" in good("unseal", "--again", "a new search").stdout
+
+
+def test_a_runner_up_of_the_search_gets_no_look_after_the_chosen_one(workspace):
+    labelled(workspace)
+    example = Example(key="k", text="t", truth="suitable", part="selection")
+    known = figures([example], [Answer("suitable")])
+    write_chosen(
+        workspace,
+        Chosen(
+            prompt=Prompt(text="Version 3"),
+            search="s",
+            model="labeller",
+            model_key="k",
+            decision="it leads",
+            selection=known,
+            validation=known,
+            among=("Version 1", "Version 2", "Version 3"),
+            at="2026-01-01T00:00:00+00:00",
+        ),
+    )
+    found = json.loads(good("unseal", "--json").stdout)
+    assert len(found["opened"]["candidate"]["among"]) == 3
+    (workspace / "v2.md").write_text("version  2")
+    done = bub("unseal", "--prompt", "v2.md", "--again", "it was close")
+    assert done.exit_code == 2
+    assert "one of the 3 candidates" in done.output
 
 
 def test_a_model_that_may_not_see_restricted_text_is_not_asked(workspace):

@@ -2,6 +2,8 @@
 
 import multiprocessing
 import stat
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given, settings
@@ -218,3 +220,36 @@ def test_what_the_folder_may_not_be_given_is_said(tmp_path):
 
 def test_the_clock_of_the_store_is_utc():
     assert store_module.utc_now().endswith("+00:00")
+
+
+_LABELLING = """
+import sys
+from pathlib import Path
+from tests.factory.labels.labelling_doubles import label, open_store, texts
+store = open_store(Path(sys.argv[1]))
+for text in texts(400):
+    store.save([label(text)])
+    print(label(text).task, flush=True)
+"""
+
+
+def test_what_was_saved_is_there_after_a_kill_at_any_moment(tmp_path):
+    store = open_store(tmp_path)
+    store.add_tasks(new_task(text) for text in texts(400))
+    saved = set()
+    for n_lines in (1, 7, 23):
+        process = subprocess.Popen(
+            [sys.executable, "-c", _LABELLING, str(tmp_path)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        for _ in range(n_lines):
+            saved.add(process.stdout.readline().strip())
+        process.kill()
+        saved |= {line.strip() for line in process.stdout.readlines() if line.endswith("\n")}
+        process.wait()
+        process.stdout.close()
+        again = open_store(tmp_path)
+        assert saved <= {task for task, _ in again.given()}
+    assert len(saved) < 400
