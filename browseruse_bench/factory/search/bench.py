@@ -27,7 +27,7 @@ from browseruse_bench.records.label import Verdict
 LONGEST = 20_000
 """Characters of a version; a longer one costs more than the tasks that it reads."""
 EARLY = 4
-"""A version that is clearly worse after a part of 1 / EARLY of the examples is given up."""
+"""After each part of 1 / EARLY of the examples a version that is clearly worse is given up."""
 
 
 class Answer(NamedTuple):
@@ -189,13 +189,15 @@ class Bench:
             return None
         id = Prompt(text=text).id
         made = {"parent": parent, "change": change, "by": by}
-        n = len(self.selection)
-        first = math.ceil(n / EARLY) if give_up and self.best is not None else n
-        answers = await self.label(text, self.selection[:first])
+        n, best = len(self.selection), self.best
+        looks = EARLY if give_up and best is not None else 1
+        answers: list[Answer] = []
         found = self._version(id, text, answers, made)
-        if first < n and not (self.best and hopeless(found, self.best)):
-            answers += await self.label(text, self.selection[first:])
+        for upto in (math.ceil(n * look / looks) for look in range(1, looks + 1)):
+            answers += await self.label(text, self.selection[len(answers) : upto])
             found = self._version(id, text, answers, made)
+            if best is not None and upto < n and hopeless(found, best):
+                break
         self._scored[id] = found
         self.added(self)
         told = "" if len(found.right) == n else f", given up after {len(found.right)}"

@@ -185,7 +185,8 @@ def test_gepa_that_is_not_installed_is_said(monkeypatch):
 
     from browseruse_bench.factory.search.with_gepa import GepaSearch
 
-    monkeypatch.setitem(sys.modules, "gepa", None)
+    for module in ("gepa", "gepa.api"):
+        monkeypatch.setitem(sys.modules, module, None)
     _, made = at()
     with pytest.raises(ConfigError, match=r"pip install 'browseruse-bench\[factory\]'"):
         asyncio.run(GepaSearch().search(made))
