@@ -133,20 +133,20 @@ def _admitted(store: LabelStore, state: State, what: Candidate, again: str) -> i
             return n
         if what.prompt_hash in opened.candidate.among:
             _refuse_second(store, opened, what, same=same)
-    tasks = {task.key for task in sealed_tasks(store)}
-    elsewhere = _looked_at_elsewhere(state, what, tasks)
-    seen = tasks & (_looked_at(state) | elsewhere)
-    if seen and not again:
+    tasks = sealed_tasks(store)
+    seen = _looked_at(state) | _looked_at_elsewhere(state, what, tasks)
+    n_seen = sum(task.key in seen for task in tasks)
+    if n_seen and not again:
         raise ConfigError(
-            f"{store.looks.path}: {len(seen)} of the {len(tasks)} sealed labels were looked at "
+            f"{store.looks.path}: {n_seen} of the {len(tasks)} sealed labels were looked at "
             'before, for other candidates; --again "WHY" looks at them once more, and the result '
             "says that it is not a first look"
         )
     return None
 
 
-def _looked_at_elsewhere(state: State, what: Candidate, tasks: set[str]) -> set[str]:
-    """Those of these tasks whose labels were looked at in other folders, as the witness knows.
+def _looked_at_elsewhere(state: State, what: Candidate, tasks: Sequence[LabelTask]) -> set[str]:
+    """Keys of those tasks whose labels were looked at in other folders, as the witness knows.
 
     Raises:
         ConfigError: they were looked at there for this candidate, or for a choice that held it.
@@ -156,7 +156,7 @@ def _looked_at_elsewhere(state: State, what: Candidate, tasks: set[str]) -> set[
     for path in sorted(witness_folder().glob("*.jsonl")):
         notes = [] if path == own else [read(Noted, link) for link in Chain(path).links()]
         for note in notes:
-            common = tasks & set(note.tasks)
+            common = {task.key for task in tasks if task.text_hash in note.tasks}
             if common and what.prompt_hash in note.among:
                 raise ConfigError(
                     f"{path}: on {note.at} this candidate, or a choice that held it, was looked "
@@ -227,8 +227,8 @@ def look(
         state = _refuse_noticed(store, moved)
         n = _admitted(store, state, what, again)
         if n is None:
-            keys = {task.key for task in sealed_tasks(store)}
-            before = _looked_at(state) | _looked_at_elsewhere(state, what, keys)
+            elsewhere = _looked_at_elsewhere(state, what, sealed_tasks(store))
+            before = _looked_at(state) | elsewhere
             opened = _opened(store, state, what, verdicts, again)
             link = store.looks.append_all([opened.model_dump(mode="json")], state.looks)[-1]
             # Noted elsewhere before a label is read: from here on the look cannot be unmade
@@ -273,7 +273,7 @@ def _note(store: LabelStore, state: State, opened: Opened, head: Head) -> Path |
         record=head,
         path=str(store.folder.resolve()),
         among=opened.candidate.among,
-        tasks=opened.tasks,
+        tasks=tuple(store.task(key).text_hash for key in opened.tasks),
         at=opened.at,
     )
     witness = witness_of(state.folder.id)

@@ -90,7 +90,9 @@ class Noted(Record):
     path: str
     """Where the labels were."""
     among: tuple[str, ...]
+    """Hashes of all prompts of the choice."""
     tasks: tuple[str, ...]
+    """Hashes of the tasks' normalised texts."""
     at: str
 
 

@@ -11,7 +11,6 @@ from browseruse_bench.measure.ratios import Share
 from browseruse_bench.records.label import VERDICTS
 from browseruse_bench.report.render import NOTHING, Table, number, percent, span
 
-
 FEW = 10
 """With fewer suitable tasks a recall of 100 % has an interval of 30 points and more."""
 

@@ -11,7 +11,6 @@ from browseruse_bench.factory.labels.chain import Chain
 from browseruse_bench.factory.labels.gate import admit, candidate, look, sealed_tasks
 from browseruse_bench.factory.labels.lines import new_task
 from browseruse_bench.factory.labels.notice import noticed, witness_folder
-from browseruse_bench.records.base import content_key
 from browseruse_bench.records.label import Label
 from tests.factory.labels.labelling_doubles import filled, label, open_store, texts
 
@@ -290,6 +289,25 @@ def test_the_same_labels_in_a_new_folder_give_no_second_look(store, tmp_path):
     assert look(fresh, other, all_say(fresh), again="x").result.n_before == len(sealed_tasks(fresh))
 
 
+def test_the_same_labels_of_texts_in_another_dress_give_no_second_look(store, tmp_path):
+    look(store, chosen(), all_say(store))
+    fresh = open_store(tmp_path / "fresh")
+    dressed = [f" {text.upper()}" for text in texts(120)]
+    fresh.add_tasks(new_task(text) for text in dressed)
+    fresh.save([label(text) for text in dressed])
+    with pytest.raises(ConfigError, match="in another folder of labels"):
+        admit(fresh, chosen())
+
+
+def test_of_two_that_were_let_in_at_once_only_the_first_looks(store):
+    one, other = chosen(), chosen(prompt=OTHERS[0])
+    admit(store, one)
+    admit(open_store(store.folder), other)
+    look(store, one, all_say(store))
+    with pytest.raises(ConfigError, match="second look"):
+        look(open_store(store.folder), other, all_say(store))
+
+
 def test_a_record_copied_from_another_folder_is_noticed(store, tmp_path):
     other = filled(tmp_path / "other", 120)
     look(other, chosen(prompt="Of the other folder", among=()), all_say(other))
@@ -370,7 +388,7 @@ def test_the_witness_holds_hashes_and_no_text_or_verdict(store):
     assert "unsuitable" not in content
     assert "suitable" not in content
     assert "cheapest" not in content
-    assert content_key([sealed_tasks(store)[0].text]) in content
+    assert sealed_tasks(store)[0].text_hash in content
 
 
 def test_a_look_without_a_witness_says_so(store, monkeypatch, tmp_path):
