@@ -1,6 +1,6 @@
 """How hard a reward is to hack: shares of false gains and false zeros, with intervals.
 
-Traces of LocalSites' reference solutions, recorded in a real browser, and, where
+Traces of LocalSites' reference solutions, one of each template, recorded in a real browser, and, where
 BUBENCH_ORACLE_DATA names the public data, twenty published traces of another harness are attacked in
 every way that the red team knows, and judged by code. A gain is an attack that is worth more than the
 honest copy; a zero is an honest copy that loses an item.
@@ -62,6 +62,14 @@ def attacked(folder: RunFolder, benchmark: Benchmark, into: Path) -> int:
     return judge.gains.failed + judge.losses.failed
 
 
+def first_of_each_template(benchmark: Benchmark) -> tuple[str, ...]:
+    """One task of each template: the others differ from it in their values only."""
+    first: dict[str, str] = {}
+    for task in benchmark.tasks:
+        first.setdefault(task.row["template"], task.task_id)
+    return tuple(first.values())
+
+
 def published(root: Path, data: Path) -> tuple[RunFolder, Benchmark]:
     """Twenty published traces as a run, with rubrics of our own."""
     ids = {path.stem for path in RUBRICS.glob("*.json")}
@@ -81,12 +89,18 @@ def main() -> int:
     """Print the figures; 1 if anything that code can tell came through, or anything was lost."""
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
         root = Path(name)
+        benchmark = load_benchmark("LocalSites")
         request = RunRequest(
-            agent="oracle", benchmark="LocalSites", concurrency=2, experiments=root
+            agent="oracle",
+            benchmark="LocalSites",
+            mode="ids",
+            task_ids=first_of_each_template(benchmark),
+            concurrency=2,
+            experiments=root,
         )
         planned = plan(request)
         asyncio.run(execute(planned, on_settled=lambda _: None, stop=asyncio.Event()))
-        failed = attacked(planned.folder, load_benchmark("LocalSites"), root / "own")
+        failed = attacked(planned.folder, benchmark, root / "own")
         if data := os.environ.get("BUBENCH_ORACLE_DATA"):
             failed += attacked(*published(root, Path(data)), root / "theirs")
     return 1 if failed else 0
