@@ -297,19 +297,30 @@ def _result_json(planned: Plan, executed: Executed, accounting: Accounting) -> d
 
 
 def _result_text(request: RunRequest, planned: Plan, accounting: Accounting) -> str:
-    options = {
-        "agent": request.agent,
-        "benchmark": request.benchmark,
-        "split": request.split,
-        "model": request.model,
-        "run-id": planned.run.run_id,
-        "experiments": None if request.experiments == Path("experiments") else request.experiments,
-    }
-    given = (f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value)
     return "\n".join(
         (
             f"run {planned.run.run_id} in {planned.folder.path}",
             accounting.sentence,
-            f"next: bubench eval {' '.join(given)}",
+            f"next: bubench {_next(request, planned, accounting)}",
         )
     )
+
+
+def _next(request: RunRequest, planned: Plan, accounting: Accounting) -> str:
+    """What to type: judge what has no verdict, else look at the verdicts."""
+    place = None if request.experiments == Path("experiments") else request.experiments
+    if not accounting.ungraded:
+        words, options = ["report", planned.run.run_id], {"experiments": place}
+    else:
+        words = ["eval"]
+        options = {
+            "agent": request.agent,
+            "benchmark": request.benchmark,
+            "split": request.split,
+            # An agent that asks no model has none in its run, whatever was given.
+            "model": request.model if planned.run.identity.agent.model else None,
+            "run-id": planned.run.run_id,
+            "experiments": place,
+        }
+    given = (f"--{name} {shlex.quote(str(value))}" for name, value in options.items() if value)
+    return " ".join([*words, *given])

@@ -278,9 +278,13 @@ def _power(found: Paired, scale: float, see: float) -> str:
         return ""
     if needed <= found.n_tasks:
         return f"A difference of {see:g} points would have been seen four times out of five."
+    shown = (
+        f"So many tasks show a difference of {smallest * scale:.1f} points four times out of five"
+        if smallest * scale < 100
+        else "So few tasks show not even a difference of 100 points four times out of five"
+    )
     return (
-        f"So many tasks show a difference of {smallest * scale:.1f} points four times out of "
-        f"five; about {needed - found.n_tasks} more tasks would be needed to see a difference "
+        f"{shown}; about {needed - found.n_tasks} more tasks would be needed to see a difference "
         f"of {see:g}."
     )
 

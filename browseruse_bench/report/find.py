@@ -55,7 +55,7 @@ def _readable(root: Path, run_id: str | None) -> list[tuple[RunFolder, Run]]:
     for folder in find_runs(root):
         try:
             runs.append((folder, folder.read_run()))
-        except DataError:
+        except (DataError, OSError):
             if folder.path.name == run_id:
                 raise
     return runs

@@ -161,8 +161,9 @@ def _read(
             place = at_hand[which]
             placed = placed_of(folder, run, place.benchmark, place.references)
             summary = summary_of(run, placed, place.benchmark, note=place.note, with_tasks=False)
-        except DataError as error:
-            problems.append(f"{folder.path.relative_to(root)}: left out: {error.problems[0]}")
+        except (DataError, OSError) as error:
+            why = error.problems[0] if isinstance(error, DataError) else error
+            problems.append(f"{folder.path.relative_to(root)}: left out: {why}")
             continue
         groups.setdefault(_terms(summary), []).append((folder, summary))
     return groups, problems

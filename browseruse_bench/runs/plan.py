@@ -162,6 +162,8 @@ def plan(request: RunRequest) -> Plan:
     entries = folder.entries()
     owed, n_settled, no_login, gone = _owed(run, entries, tasks, request.storage_state is not None)
     gone_notes = (f"task '{t}' of this run is no longer in the benchmark" for t in gone)
+    unused = request.model is not None and identity.agent.model is None
+    model_notes = (f"agent '{request.agent}' asks no model: --model is not used",) * unused
     return Plan(
         run=run,
         folder=folder,
@@ -176,7 +178,7 @@ def plan(request: RunRequest) -> Plan:
         concurrency=concurrency,
         per_host=request.per_host,
         retries=request.retries,
-        notes=(*selected.notes, *gone_notes),
+        notes=(*selected.notes, *gone_notes, *model_notes),
         redactor=redactor,
         budget_usd=request.budget_usd,
         earlier=tuple(entries),

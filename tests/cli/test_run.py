@@ -52,6 +52,22 @@ def test_an_agent_in_a_module_of_the_current_folder_runs(project):
     assert "selected 2 = graded 0 + ungraded 2 (not_judged 2)" in done.stdout
 
 
+def next_of(done):
+    return done.stdout.splitlines()[-1].removeprefix("next: bubench ").split()
+
+
+def test_what_it_says_to_type_next_works_and_is_what_is_left_to_do(project):
+    done = bubench(project, *RUN, "--model", "a:b")
+    assert "agent 'my_agent:Mine' asks no model: --model is not used" in done.stderr
+    judge = next_of(done)
+    assert judge[0] == "eval"
+    judged = bubench(project, *judge)
+    assert judged.returncode == 0, judged.stderr
+    again = next_of(bubench(project, *RUN))
+    assert again[0] == "report"
+    assert bubench(project, *again).returncode == 0
+
+
 def test_eval_and_report_take_the_agent_as_it_was_typed_for_the_run(project):
     bubench(project, *RUN)
     typed = ("--agent", "my_agent:Mine", "--benchmark", "Small")

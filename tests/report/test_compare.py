@@ -69,6 +69,14 @@ def test_where_none_is_shown_the_words_say_what_could_have_been_seen(bench, made
     )
 
 
+def test_too_few_tasks_show_no_difference_beyond_the_scale(bench, made):
+    """Points end at 100: a greater difference is none that could be seen."""
+    rest = "." * (N - 4)
+    found = compared(bench, made("++++" + rest, agent="one"), made("----" + rest, agent="two"))
+    assert found.points.smallest_seen > 100
+    assert "not even a difference of 100 points" in found.sentences[0]
+
+
 def test_a_comparison_that_could_have_seen_it_says_so(bench, made):
     one, two = made("+" * N, agent="one"), made("+" * N, agent="two")
     assert "would have been seen" in compared(bench, one, two, see=40).sentences[0]

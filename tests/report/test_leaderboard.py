@@ -132,6 +132,16 @@ def test_a_damaged_run_drops_only_itself(root, bench):
     assert "bad" in board.problems[0]
 
 
+def test_a_run_that_cannot_be_read_drops_only_itself(root, bench):
+    bad = made(root, bench, "++++", agent="bad")
+    made(root, bench, "++++", agent="good")
+    bad.folder.attempts_path.unlink()
+    bad.folder.attempts_path.mkdir()
+    board = build(root)
+    assert [row.agent for group in board.groups for row in group.rows] == ["good"]
+    assert ["bad" in problem for problem in board.problems] == [True]
+
+
 def test_only_the_benchmark_that_is_asked_for_is_shown(root, bench, tmp_path):
     made(root, bench, "++++")
     other = MadeBenchmark(tmp_path / "Other", [row("a", expected_result="Paris")])
