@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from browseruse_bench.records.base import Record
     from browseruse_bench.report.render import Table
 
+TELL_S = 2.0
+"""The least time between two words about progress."""
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
 workspace = click.option(
     "--workspace",
@@ -136,7 +139,22 @@ def _asked(
         method=method,
         seed=seed,
         tell=lambda text: click.echo(text, err=True),
+        asking=_Counter().tell,
     )
+
+
+class _Counter:
+    """Tells on stderr, at times, how many tasks were asked about."""
+
+    def __init__(self) -> None:
+        self._told = time.monotonic()
+
+    def tell(self, done: int, of: int) -> None:
+        """Tell of one more answer."""
+        now = time.monotonic()
+        if now - self._told >= TELL_S:
+            self._told = now
+            click.echo(f"[{done}/{of}] tasks asked about", err=True)
 
 
 def _role(workspace: Workspace, role: str) -> str:
@@ -218,6 +236,7 @@ def compare(
             people,
             tuned_for=chosen.model if chosen and chosen.prompt == used else None,
             tell=lambda text: click.echo(text, err=True),
+            asking=_Counter().tell,
         )
     )
     _show(found, sentences(found), tables(found), as_json=as_json)

@@ -73,6 +73,7 @@ async def compare(
     *,
     tuned_for: str | None = None,
     tell: Callable[[str], None] = lambda text: None,
+    asking: Callable[[int, int], None] = lambda done, of: None,
 ) -> Comparison:
     """The models, each asked about all of these examples.
 
@@ -83,7 +84,8 @@ async def compare(
         examples: at least one.
         people: how far they agree among themselves.
         tuned_for: label of the model for which the prompt was searched.
-        tell: told how far it is.
+        tell: told of each model.
+        asking: told how many of how many tasks a model was asked about.
 
     Raises:
         ConfigError: there is nothing to compare, or a model is not cleared.
@@ -100,7 +102,7 @@ async def compare(
     with alone(folder):
         book = Book(folder)
         for model in models:
-            said[model.id.label] = await book.label(model, prompt.text, examples)
+            said[model.id.label] = await book.label(model, prompt.text, examples, tell=asking)
             n_right = sum(right(examples, said[model.id.label]))
             tell(f"{model.id.label}: agrees on {n_right} of {len(examples)}")
     return Comparison(

@@ -7,6 +7,7 @@ nothing of it can be read as the prompt.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ class Prompt(Record):
     @property
     def key(self) -> str:
         """SHA-256 of all that a labeller is told beside the task: version, form and schema."""
-        return content_key([self.text, _form(), schema()])
+        return _key(self.text)
 
     @property
     def id(self) -> str:
@@ -57,12 +58,19 @@ def shipped() -> Prompt:
     return Prompt(text=SHIPPED.read_text(encoding="utf-8").strip())
 
 
+@functools.cache
+def _key(text: str) -> str:
+    return content_key([text, _form(), schema()])
+
+
+@functools.cache
 def schema() -> dict[str, Any]:
     """JSON schema of the reply; all fields are required, the verdict comes last."""
     made = Said.model_json_schema()
     return {**made, "required": list(Said.model_fields)}
 
 
+@functools.cache
 def _form() -> str:
     return REPLY.read_text(encoding="utf-8").strip()
 

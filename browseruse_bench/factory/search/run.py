@@ -62,6 +62,9 @@ class Asked:
     method: str = "own"
     seed: int = 0
     tell: Callable[[str], None] = lambda text: None
+    """Told of each version."""
+    asking: Callable[[int, int], None] = lambda done, of: None
+    """Told how many of how many tasks a labeller was asked about."""
 
     @property
     def settings(self) -> Settings:
@@ -134,6 +137,7 @@ async def search(asked: Asked) -> Result:
     method: PromptSearch = SEARCHES.get(asked.method)()
     with alone(asked.folder):
         book = Book(asked.folder)
+        label = partial(book.label, asked.labeller, tell=asked.asking)
         proposed: list[Proposed] = []
 
         async def propose(brief: Brief) -> list[Proposal]:
@@ -144,7 +148,7 @@ async def search(asked: Asked) -> Result:
         write_json(run / "search.json", asked.settings.as_json())
         bench = Bench(
             examples=asked.examples,
-            label=partial(book.label, asked.labeller),
+            label=label,
             propose=propose,
             first=asked.first.text,
             limits=asked.limits,
@@ -153,9 +157,9 @@ async def search(asked: Asked) -> Result:
         )
         await method.search(bench, seed=asked.seed)
         decision = decided(bench)
-        for version in {bench.versions[0].text, *_texts(bench, decision.chosen)}:
+        for version in sorted(_to_validate(bench, decision.chosen)):
             # Only of these two, and only now: nothing can be chosen by them.
-            await book.label(asked.labeller, version, asked.examples.part("validation"))
+            await label(version, asked.examples.part("validation"))
         result = _result(asked, bench, book, proposed)
         write_json(run / "result.json", result.model_dump(mode="json"))
         write_atomic(run / "report.md", markdown(result))
@@ -182,8 +186,13 @@ def deploy(workspace: Path, asked: Asked, result: Result, at: str) -> Chosen | N
     return chosen
 
 
-def _texts(bench: Bench, id: str | None) -> list[str]:
-    return [version.text for version in bench.versions if version.id == id]
+def _to_validate(bench: Bench, chosen: str | None) -> set[str]:
+    """Texts of the chosen and the first version; none, where none was chosen."""
+    if chosen is None:
+        return set()
+    return {version.text for version in bench.versions if version.id == chosen} | {
+        bench.versions[0].text
+    }
 
 
 def _write_versions(run: Path, bench: Bench) -> None:
