@@ -18,7 +18,7 @@ from typing import Any
 
 from browseruse_bench.factory.corpus import overlap
 from browseruse_bench.factory.corpus.books import Job, placed
-from browseruse_bench.factory.corpus.language import spoken
+from browseruse_bench.factory.corpus.language import not_english
 from browseruse_bench.factory.corpus.reading import dropped_schema
 from browseruse_bench.factory.corpus.rules import Rules
 from browseruse_bench.factory.corpus.spill import read_partition, write_frame
@@ -39,7 +39,7 @@ class Group(Job):
 
     @property
     def groups(self) -> Path:
-        """One row for each distinct text."""
+        """One row for each distinct text; `met`: it has a gram of a benchmark."""
         return self.manifest.with_suffix(".parquet")
 
     @property
@@ -58,13 +58,15 @@ class Group(Job):
         frame = grouped(pl.concat(parts)).join(
             known_leaders(self.members), on="key", how="left", maintain_order="left"
         )
-        write_frame(frame, self.groups)
         new = frame.filter(pl.col("leader").is_null())
-        seen = overlap.count_grams(
+        seen, met = overlap.count_grams(
             load_index(self.benchmarks),
             of_arrow(new["text"].to_arrow()),
             threshold=self.rules.overlap,
         )
+        marks = np.zeros(len(frame), bool)
+        marks[frame["leader"].is_null().to_numpy()] = met
+        write_frame(frame.with_columns(pl.Series("met", marks)), self.groups)
         with placed(self.grams) as temporary, temporary.open("wb") as file:
             np.save(file, seen)
         return {"distinct": len(frame), "new": len(new), "rows": int(frame["rows"].sum())}
@@ -176,15 +178,15 @@ class Examine(Job):
             texts,
             frame["key"].to_numpy(),
             sketches,
-            np.load(self.frequent),
+            met=frame["met"].to_numpy(),
+            frequent=np.load(self.frequent),
             threshold=self.rules.overlap,
         )
         evidence = {i: ("benchmark_overlap", json.dumps(fact)) for i, fact in found}
-        languages = spoken(texts, frame["text"].to_list(), at_least=self.rules.english)
-        for i, language in enumerate(languages):
-            if language.verdict != "english" and i not in evidence:
-                fact = {"language": language.language, "confidence": language.confidence}
-                evidence[i] = (language.verdict, json.dumps(fact))
+        for i, said in not_english(texts, at_least=self.rules.english):
+            if i not in evidence:
+                fact = {"language": said.language, "confidence": said.confidence}
+                evidence[i] = (said.verdict, json.dumps(fact))
         return evidence
 
 

@@ -23,13 +23,29 @@ LONGEST = 80_000
 """Bytes of a text that are looked at: 20,000 characters of four bytes."""
 _GRAM = 5
 _RUN_LEADERS = 64
+_WORD_SLOTS = 4096
+_REFERENCE_BITS = 1 << 16
 
 _U = np.uint64
 _M1 = _U(0x9E3779B185EBCA87)
 _M2 = _U(0xD6E8FEB86659FD93)
+_SEED = _U(0xCBF29CE484222325)
 _EMPTY = np.uint32(0xFFFFFFFF)
 
 _compiled = numba.njit(nogil=True, cache=True)
+
+
+def _folded():
+    """What each byte becomes in canonical form; 0: it is no ASCII and looked at by itself."""
+    table = np.full(256, 32, np.uint8)
+    table[128:] = 0
+    for span in (range(48, 58), range(97, 123)):
+        table[list(span)] = list(span)
+    table[65:91] = np.arange(97, 123)
+    return table
+
+
+_FOLD = _folded()
 
 
 @numba.njit(nogil=True, cache=True, inline="always")
@@ -46,56 +62,114 @@ def _mix(x):
 def _canonical(data, start, stop, out, mask):
     """Bytes of the canonical form that were put into `out`."""
     n = 0
-    space = True
+    gap = False
     i = start
     while i < stop:
         c = data[i]
         i += 1
-        if 97 <= c <= 122:
-            pass
-        elif 65 <= c <= 90:
-            c += 32
-        elif 48 <= c <= 57:
-            if mask:
-                if n > 0 and out[n - 1] == 48:
-                    continue
-                c = 48
-        elif c < 128:
-            c = 32
-        elif c == 0xC2 and i < stop:
-            i += 1
-            c = 32
-        elif c == 0xC3 and i < stop:
-            out[n] = c
-            n += 1
-            c = data[i]
-            i += 1
-            if c <= 0x9E and c != 0x97:
-                c += 32
-        elif (c == 0xE2 and i + 1 < stop and (data[i] == 0x80 or data[i] == 0x81)) or (
-            c == 0xE3 and i + 1 < stop and data[i] == 0x80
-        ):
-            i += 2
-            c = 32
-        if c == 32:
-            if space:
+        f = _FOLD[c]
+        if f == 32:
+            gap = True
+            continue
+        if f == 0:
+            if c == 0xC2 and i < stop:
+                i += 1
+                gap = True
                 continue
-            space = True
-        else:
-            space = False
-        out[n] = c
+            if (c == 0xE2 and i + 1 < stop and (data[i] == 0x80 or data[i] == 0x81)) or (
+                c == 0xE3 and i + 1 < stop and data[i] == 0x80
+            ):
+                i += 2
+                gap = True
+                continue
+            f = c
+        if gap:
+            gap = False
+            if n > 0:
+                out[n] = 32
+                n += 1
+        if mask and f <= 57:
+            if n > 0 and out[n - 1] == 48:
+                continue
+            f = 48
+        out[n] = f
         n += 1
-    if n > 0 and out[n - 1] == 32:
-        n -= 1
+        if c == 0xC3 and i < stop:
+            f = data[i]
+            i += 1
+            if f <= 0x9E and f != 0x97:
+                f += 32
+            out[n] = f
+            n += 1
     return n
 
 
 @_compiled
 def _hash(buffer, start, stop):
-    h = _U(0xCBF29CE484222325)
+    h = _SEED
     for i in range(start, stop):
         h = (h ^ _U(buffer[i])) * _M1
     return _mix(h ^ _U(stop - start))
+
+
+@_compiled
+def _masked_keys(data, start, stop):
+    """(key, plain, canonical length) of a text whose numbers are masked, in one pass."""
+    key = _SEED
+    plain = key
+    n = 0
+    length = 0
+    gap = False
+    digit = False
+    i = start
+    while i < stop:
+        c = data[i]
+        i += 1
+        f = _FOLD[c]
+        if f == 32:
+            gap = True
+            continue
+        if f == 0:
+            if c == 0xC2 and i < stop:
+                i += 1
+                gap = True
+                continue
+            if (c == 0xE2 and i + 1 < stop and (data[i] == 0x80 or data[i] == 0x81)) or (
+                c == 0xE3 and i + 1 < stop and data[i] == 0x80
+            ):
+                i += 2
+                gap = True
+                continue
+            f = c
+        if gap:
+            gap = False
+            if n > 0:
+                plain = (plain ^ _U(32)) * _M1
+                key = (key ^ _U(32)) * _M1
+                n += 1
+                length += 1
+                digit = False
+        plain = (plain ^ _U(f)) * _M1
+        n += 1
+        if f <= 57:
+            if not digit:
+                key = (key ^ _U(48)) * _M1
+                length += 1
+            digit = True
+            continue
+        digit = False
+        key = (key ^ _U(f)) * _M1
+        length += 1
+        if c == 0xC3 and i < stop:
+            f = data[i]
+            i += 1
+            if f <= 0x9E and f != 0x97:
+                f += 32
+            plain = (plain ^ _U(f)) * _M1
+            key = (key ^ _U(f)) * _M1
+            n += 1
+            length += 1
+    return _mix(key ^ _U(length)), _mix(plain ^ _U(n)), length
 
 
 @_compiled
@@ -119,13 +193,12 @@ def keys(data, offsets, mask):
         sizes[0, t] = chars
         out[2, t] = _hash(data, start, stop)
         stop = min(stop, start + LONGEST)
-        length = _canonical(data, start, stop, buffer, False)
-        out[1, t] = _hash(buffer, 0, length)
-        out[3, t] = _U(0)
         if mask:
-            length = _canonical(data, start, stop, buffer, True)
-            out[0, t] = _hash(buffer, 0, length)
+            out[0, t], out[1, t], length = _masked_keys(data, start, stop)
+            out[3, t] = _U(0)
         else:
+            length = _canonical(data, start, stop, buffer, False)
+            out[1, t] = _hash(buffer, 0, length)
             out[0, t] = out[1, t]
             out[3, t] = _entities(buffer, length)
         sizes[1, t] = length
@@ -168,14 +241,15 @@ def sketches(data, offsets, mask):
         length = _canonical(data, start, stop, buffer, mask)
         least[:] = _EMPTY
         gram = _U(0)
-        for i in range(length):
+        first = max(0, min(_GRAM, length) - 1)
+        for i in range(first):
+            gram = (gram << _U(8)) | _U(buffer[i])
+        for i in range(first, length):
             gram = ((gram << _U(8)) | _U(buffer[i])) & _U(0xFFFFFFFFFF)
-            if i >= _GRAM - 1 or i == length - 1:
-                h = _mix(gram * _M1)
-                place = h >> _U(57)
-                value = np.uint32(h & _U(0xFFFFFFFE))
-                if value < least[place]:
-                    least[place] = value
+            h = _mix(gram * _M1)
+            place = h >> _U(57)
+            # Without a branch: which gram is the least nobody can predict.
+            least[place] = min(least[place], np.uint32(h & _U(0xFFFFFFFE)))
         for place in range(SKETCH):
             value = least[place]
             step = _U(place + 1)
@@ -259,32 +333,75 @@ def link(order, bands, sketch, entity, old, need):
 
 
 @_compiled
-def _words(data, start, stop, buffer, out):
+def _words(data, start, stop, out):
     """Hashes of the words of a text, numbers masked; a CJK or kana character is a word."""
-    length = _canonical(data, start, min(stop, start + LONGEST), buffer, True)
+    stop = min(stop, start + LONGEST)
     n = 0
-    i = 0
-    while i < length:
-        c = buffer[i]
-        if c == 32:
-            i += 1
+    size = 0
+    h = _SEED
+    gap = False
+    digit = False
+    i = start
+    while i < stop:
+        c = data[i]
+        i += 1
+        f = _FOLD[c]
+        if f == 32:
+            gap = True
             continue
-        j = i + 1
-        if 0xE3 <= c <= 0xE9:
-            while j < length and (buffer[j] & 0xC0) == 0x80:
-                j += 1
+        wide = False
+        if f == 0:
+            if c == 0xC2 and i < stop:
+                i += 1
+                gap = True
+                continue
+            if (c == 0xE2 and i + 1 < stop and (data[i] == 0x80 or data[i] == 0x81)) or (
+                c == 0xE3 and i + 1 < stop and data[i] == 0x80
+            ):
+                i += 2
+                gap = True
+                continue
+            f = c
+            wide = 0xE3 <= c <= 0xE9
+        if gap or wide:
+            if size:
+                out[n] = _mix(h ^ _U(size))
+                n += 1
+                h = _SEED
+                size = 0
+            gap = digit = False
+        if f <= 57:
+            if digit:
+                continue
+            digit = True
+            f = 48
         else:
-            while j < length and buffer[j] != 32 and not 0xE3 <= buffer[j] <= 0xE9:
-                j += 1
-        out[n] = _hash(buffer, i, j)
+            digit = False
+        h = (h ^ _U(f)) * _M1
+        size += 1
+        if wide:
+            while i < stop and (data[i] & 0xC0) == 0x80:
+                h = (h ^ _U(data[i])) * _M1
+                size += 1
+                i += 1
+            # Whatever comes next is another word.
+            gap = True
+        elif c == 0xC3 and i < stop:
+            f = data[i]
+            i += 1
+            if f <= 0x9E and f != 0x97:
+                f += 32
+            h = (h ^ _U(f)) * _M1
+            size += 1
+    if size:
+        out[n] = _mix(h ^ _U(size))
         n += 1
-        i = j
     return n
 
 
 @_compiled
 def word_grams(data, offsets, sizes):
-    """(text, gram) for every gram of `sizes[text]` words, in order."""
+    """(text, gram) for every gram of `sizes[text]` words, in order, and the words of each text."""
     n = offsets.shape[0] - 1
     room = 0
     for t in range(n):
@@ -292,38 +409,44 @@ def word_grams(data, offsets, sizes):
     texts = np.empty(room, np.int32)
     grams = np.empty(room, np.uint64)
     counts = np.zeros(n, np.int32)
-    buffer = np.empty(2 * LONGEST + 16, np.uint8)
     words = np.empty(2 * LONGEST + 16, np.uint64)
     m = 0
     for t in range(n):
-        k = _words(data, offsets[t], offsets[t + 1], buffer, words)
+        k = _words(data, offsets[t], offsets[t + 1], words)
         counts[t] = k
         size = sizes[t]
         if size == 0:
             continue
-        for q in range(size - 1, k):
-            texts[m] = t
-            grams[m] = _gram(words, q - size + 1, size)
-            m += 1
+        leaving = _leaving(size)
+        gram = _U(0)
+        for q in range(k):
+            gram = gram * _M1 + words[q]
+            if q >= size:
+                gram -= words[q - size] * leaving
+            if q >= size - 1:
+                texts[m] = t
+                grams[m] = gram
+                m += 1
     return texts[:m], grams[:m], counts
 
 
 @_compiled
-def _gram(words, start, size):
-    h = _U(size)
-    for z in range(start, start + size):
-        h = (h ^ words[z]) * _M1
-        h ^= h >> _U(29)
-    return h
+def _leaving(size):
+    """By what a word is multiplied when it leaves a gram of `size` words."""
+    power = _U(1)
+    for _ in range(size):
+        power *= _M1
+    return power
 
 
 @_compiled
-def overlaps(data, offsets, sizes, table, owner, total, frequent, seen, threshold):
-    """(share, text of the benchmarks) of each text: the largest share of a benchmark text's
-    grams that it holds; -1 where it holds none.
+def overlaps(data, offsets, chosen, sizes, table, owner, total, frequent, seen, threshold):
+    """(share, text of the benchmarks, met) of each text: the largest share of a benchmark text's
+    grams that it holds; -1 where it holds none; whether it holds any gram of the table.
 
     Args:
         data, offsets: the texts.
+        chosen: which of them are looked at.
         sizes: the sizes of grams that are in the table.
         table: grams by open addressing, 0 where empty; its length is a power of two.
         owner: text of the benchmarks whose gram it is.
@@ -335,25 +458,47 @@ def overlaps(data, offsets, sizes, table, owner, total, frequent, seen, threshol
     n = offsets.shape[0] - 1
     share = np.zeros(n, np.float32)
     which = np.full(n, -1, np.int32)
-    buffer = np.empty(2 * LONGEST + 16, np.uint8)
+    met = np.zeros(n, np.bool_)
     words = np.empty(2 * LONGEST + 16, np.uint64)
     hits = np.empty(4 * LONGEST, np.int64)
     found = np.zeros(total.shape[0], np.int32)
     taken = np.full(table.shape[0], -1, np.int32)
     ends = table.shape[0] - 1
+    # Most grams are in no benchmark: a small filter that stays in the cache says so.
+    filter_ends = _U(8 * table.shape[0] - 1)
+    perhaps = np.zeros(table.shape[0], np.uint8)
+    for place in range(table.shape[0]):
+        if table[place] != 0:
+            bit = table[place] & filter_ends
+            perhaps[bit >> _U(3)] |= np.uint8(1) << np.uint8(bit & _U(7))
+    leaving = np.empty(sizes.shape[0], np.uint64)
+    for s in range(sizes.shape[0]):
+        leaving[s] = _leaving(sizes[s])
     for t in range(n):
-        k = _words(data, offsets[t], offsets[t + 1], buffer, words)
+        if not chosen[t]:
+            continue
+        k = _words(data, offsets[t], offsets[t + 1], words)
         n_hits = 0
         for s in range(sizes.shape[0]):
-            for q in range(sizes[s] - 1, k):
-                h = _gram(words, q - sizes[s] + 1, sizes[s])
-                place = np.int64(h & _U(ends))
-                while table[place] != 0 and table[place] != h:
-                    place = (place + 1) & ends
-                if table[place] == h and taken[place] != t and n_hits < hits.shape[0]:
-                    taken[place] = t
-                    hits[n_hits] = place
-                    n_hits += 1
+            size = sizes[s]
+            out = leaving[s]
+            h = _U(0)
+            for q in range(k):
+                h = h * _M1 + words[q]
+                if q >= size:
+                    h -= words[q - size] * out
+                elif q < size - 1:
+                    continue
+                bit = h & filter_ends
+                if (perhaps[bit >> _U(3)] >> np.uint8(bit & _U(7))) & 1:
+                    place = np.int64(h & _U(ends))
+                    while table[place] != 0 and table[place] != h:
+                        place = (place + 1) & ends
+                    if table[place] == h and taken[place] != t and n_hits < hits.shape[0]:
+                        taken[place] = t
+                        hits[n_hits] = place
+                        n_hits += 1
+        met[t] = n_hits > 0
         for z in range(n_hits):
             o = owner[hits[z]]
             if frequent[hits[z]]:
@@ -367,7 +512,7 @@ def overlaps(data, offsets, sizes, table, owner, total, frequent, seen, threshol
             found[owner[hits[z]]] = 0
             if seen.shape[0] and share[t] < threshold:
                 seen[hits[z]] += 1
-    return share, which
+    return share, which, met
 
 
 @_compiled
@@ -424,27 +569,43 @@ def word_counts(data, offsets, ours, others):
 
     Args:
         data, offsets: the texts.
-        ours, others: sorted hashes of canonical words; at most 256 of `ours`.
+        ours, others: sorted hashes of canonical words; at most 1,024 of both.
     """
     n = offsets.shape[0] - 1
     out = np.zeros((n, 4), np.int32)
-    buffer = np.empty(2 * LONGEST + 16, np.uint8)
     words = np.empty(2 * LONGEST + 16, np.uint64)
-    last = np.full(256, -1, np.int64)
+    slots = np.zeros(_WORD_SLOTS, np.uint64)
+    whose = np.zeros(_WORD_SLOTS, np.uint8)
+    last = np.full(_WORD_SLOTS, -1, np.int64)
+    for kind, known in ((1, ours), (2, others)):
+        for z in range(known.shape[0]):
+            place = _slot(slots, known[z])
+            slots[place] = known[z]
+            whose[place] |= kind
     for t in range(n):
-        k = _words(data, offsets[t], offsets[t + 1], buffer, words)
+        k = _words(data, offsets[t], offsets[t + 1], words)
         out[t, 0] = k
         for q in range(k):
-            place = np.searchsorted(ours, words[q])
-            if place < ours.shape[0] and ours[place] == words[q]:
+            place = _slot(slots, words[q])
+            if slots[place] == 0:
+                continue
+            if whose[place] & 1:
                 out[t, 2] += 1
                 if last[place] != t:
                     last[place] = t
                     out[t, 1] += 1
-            place = np.searchsorted(others, words[q])
-            if place < others.shape[0] and others[place] == words[q]:
+            if whose[place] & 2:
                 out[t, 3] += 1
     return out
+
+
+@numba.njit(nogil=True, cache=True, inline="always")
+def _slot(slots, word):
+    """Where a word stands in an open table, or would stand."""
+    place = np.int64(word & _U(_WORD_SLOTS - 1))
+    while slots[place] != 0 and slots[place] != word:
+        place = (place + 1) & (_WORD_SLOTS - 1)
+    return place
 
 
 @_compiled
@@ -461,9 +622,15 @@ def nearest(sketch, tables, owners, references, need):
     n = sketch.shape[0]
     best = np.full(n, -1, np.int32)
     agreement = np.zeros(n, np.int16)
+    perhaps = np.zeros(_REFERENCE_BITS, np.bool_)
     for band in range(tables.shape[0]):
+        perhaps[:] = False
+        for z in range(tables.shape[1]):
+            perhaps[tables[band, z] & _U(_REFERENCE_BITS - 1)] = True
         keys_of_band = band_keys(sketch, band)
         for t in range(n):
+            if not perhaps[keys_of_band[t] & _U(_REFERENCE_BITS - 1)]:
+                continue
             place = np.searchsorted(tables[band], keys_of_band[t])
             while place < tables.shape[1] and tables[band, place] == keys_of_band[t]:
                 o = owners[band, place]

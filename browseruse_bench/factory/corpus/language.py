@@ -19,6 +19,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from browseruse_bench.factory.corpus.texts import Texts, of_strings
@@ -27,9 +28,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ADDRESS = re.compile(r"(?:https?://\S+|www\.\S+|\S+@\S+|\b[\w-]+(?:\.[\w-]+)*\.[a-z]{2,12}\b\S*)")
-_NUMBER = re.compile(r"\S*\d\S*")
+_WITHOUT_AT = re.compile(_ADDRESS.pattern.replace(r"|\S+@\S+", ""))
+"""The same where no @ is, for which it would go through every word from each of its letters."""
+_NUMBER = re.compile(r"(?<!\S)[^\s\d]*+\d\S*")
 _NAME = re.compile(r"(?<=[\w,;) ])(?<![.!?:\n] )\b[A-Z][\w'-]*")
 _LEAST_LETTERS = 12
+_NOT_LOWER = bytes(c for c in range(128) if not 97 <= c <= 122)
+_NOT_UPPER = bytes(c for c in range(128) if not 65 <= c <= 90)
 
 # Only words that no other language of the list below writes alike, as far as that can be had.
 _ENGLISH = (
@@ -73,18 +78,17 @@ _AMBIGUOUS = frozenset(
     ]
 )
 
-Verdict = Literal["english", "uncertain_language", "not_english"]
+Verdict = Literal["uncertain_language", "not_english"]
 
 
 class Spoken(NamedTuple):
-    """What a text is written in."""
+    """What a text that is not confidently English is written in."""
 
     verdict: Verdict
     language: str
-    """ISO 639-1; of the model, or `en` where the words settled it."""
+    """ISO 639-1; of the model."""
     confidence: float
-    """Probability that the model gives the language; share of common English words where they
-    settled it."""
+    """Probability that the model gives the language."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +132,31 @@ def _word_hashes() -> tuple[NDArray[Any], NDArray[Any]]:
 
 def prose(text: str) -> str:
     """The part of a text that says something; all of it where too little would be left."""
-    said = _NUMBER.sub(" ", _ADDRESS.sub(" ", text))
-    if sum(map(str.islower, said)) > sum(map(str.isupper, said)) * 4:
+    address = _ADDRESS if "@" in text else _WITHOUT_AT
+    said = _NUMBER.sub(" ", address.sub(" ", text))
+    lower, upper = _cases(said)
+    if lower > upper * 4:
         said = _NAME.sub(" ", said)
     said = " ".join(said.split())
-    return said if sum(map(str.isalpha, said)) >= _LEAST_LETTERS else " ".join(text.split())
+    return said if _has_letters(said) else " ".join(text.split())
+
+
+def _cases(text: str) -> tuple[int, int]:
+    """Letters in lower and in upper case."""
+    if text.isascii():
+        plain = text.encode()
+        lower, upper = (
+            len(plain.translate(None, _NOT_LOWER)),
+            len(plain.translate(None, _NOT_UPPER)),
+        )
+        return lower, upper
+    return sum(map(str.islower, text)), sum(map(str.isupper, text))
+
+
+def _has_letters(text: str) -> bool:
+    """Whether a text has the least number of letters, or more."""
+    letters = filter(str.isalpha, text)
+    return next(islice(letters, _LEAST_LETTERS - 1, None), None) is not None
 
 
 def detect(texts: Sequence[str]) -> list[tuple[str, float]]:
@@ -147,18 +171,17 @@ def detect(texts: Sequence[str]) -> list[tuple[str, float]]:
     return [(model.classes[c], float(p)) for c, p in zip(best, probability, strict=True)]
 
 
-def spoken(texts: Texts, strings: Sequence[str], *, at_least: float) -> list[Spoken]:
-    """What each text is written in.
+def not_english(texts: Texts, *, at_least: float) -> list[tuple[int, Spoken]]:
+    """(index, what it is written in) of each text that is not confidently English, in order.
 
     English is: three common English words or more that are a quarter of all words, or six that
-    are an eighth, with at most one word of another language to eight of them; or the model's English at `at_least`; or the
-    model's English below that, where two common English words and none of another language say
-    the same. Otherwise another language that the model is at least half sure of is not English,
-    and the rest is uncertain.
+    are an eighth, with at most one word of another language to eight of them; or the model's
+    English at `at_least`; or the model's English below that, where two common English words and
+    none of another language say the same. Otherwise another language that the model is at least
+    half sure of is not English, and the rest is uncertain.
 
     Args:
         texts: as the kernels take them.
-        strings: the same.
         at_least: probability of the model from which a text is English.
     """
     from browseruse_bench.factory.corpus import kernels
@@ -167,15 +190,13 @@ def spoken(texts: Texts, strings: Sequence[str], *, at_least: float) -> list[Spo
     n, kinds, ours, others = (counted[:, i] for i in range(4))
     enough = ((kinds >= 3) & (4 * ours >= n)) | ((kinds >= 6) & (8 * ours >= n))
     settled = enough & (8 * others <= ours)
-    found = [Spoken("english", "en", round(o / max(1, k), 3)) for o, k in zip(ours, n, strict=True)]
     open_ones = [int(i) for i in (~settled).nonzero()[0]]
-    for i, (language, p) in zip(
-        open_ones, detect([prose(strings[i]) for i in open_ones]), strict=True
-    ):
-        verdict: Verdict = "uncertain_language"
+    said = detect([prose(texts.text(i)) for i in open_ones])
+    found: list[tuple[int, Spoken]] = []
+    for i, (language, p) in zip(open_ones, said, strict=True):
         if language == "en" and (p >= at_least or (kinds[i] >= 2 and not others[i])):
-            verdict = "english"
-        elif language != "en" and p >= 0.5:
-            verdict = "not_english"
-        found[i] = Spoken(verdict, language, round(p, 3))
+            continue
+        sure = language != "en" and p >= 0.5
+        verdict: Verdict = "not_english" if sure else "uncertain_language"
+        found.append((i, Spoken(verdict, language, round(p, 3))))
     return found

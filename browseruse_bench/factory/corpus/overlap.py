@@ -263,30 +263,42 @@ def need(similarity: float) -> int:
     return math.ceil(kernels.SKETCH * (similarity + (1 - similarity) / 256) - 1e-9)
 
 
-def count_grams(index: Index, texts: Texts, *, threshold: float) -> Any:
-    """For each slot of the table, the texts with its gram that are no copies."""
+def count_grams(index: Index, texts: Texts, *, threshold: float) -> tuple[Any, Any]:
+    """(for each slot of the table, the texts with its gram that are no copies; for each text,
+    whether it has any gram of the table).
+    """
     import numpy as np
 
     from browseruse_bench.factory.corpus import kernels
 
+    n = len(texts.offsets) - 1
     seen = np.zeros(len(index.table), np.int64)
     none = np.zeros(len(index.table), bool)
-    if len(index.sizes):
-        kernels.overlaps(
-            *texts,
-            index.sizes,
-            index.table,
-            index.owner,
-            index.totals(none),
-            none,
-            seen,
-            np.float32(threshold),
-        )
-    return seen
+    if not len(index.sizes):
+        return seen, np.zeros(n, bool)
+    _, _, met = kernels.overlaps(
+        *texts,
+        np.ones(n, bool),
+        index.sizes,
+        index.table,
+        index.owner,
+        index.totals(none),
+        none,
+        seen,
+        np.float32(threshold),
+    )
+    return seen, met
 
 
 def held(
-    index: Index, texts: Texts, keys: Any, sketches: Any, frequent: Any, *, threshold: float
+    index: Index,
+    texts: Texts,
+    keys: Any,
+    sketches: Any,
+    *,
+    met: Any,
+    frequent: Any,
+    threshold: float,
 ) -> list[tuple[int, dict[str, Any]]]:
     """(index of a text, evidence) for each text that holds one of a benchmark.
 
@@ -295,6 +307,7 @@ def held(
         texts: texts of the corpus.
         keys: their content hashes.
         sketches: of them.
+        met: whether each has any gram of the table, as `count_grams` says.
         frequent: for each slot of the table, that its gram does not count.
         threshold: share of grams from which on a text is held.
     """
@@ -307,8 +320,9 @@ def held(
     nothing = np.zeros(0, np.int64)
     share, which = np.zeros(len(keys), np.float32), np.full(len(keys), -1, np.int32)
     if len(index.sizes):
-        share, which = kernels.overlaps(
+        share, which, _ = kernels.overlaps(
             *texts,
+            met,
             index.sizes,
             index.table,
             index.owner,

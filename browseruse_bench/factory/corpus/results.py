@@ -71,7 +71,7 @@ class Members(Job):
             pl.coalesce("leader", pl.Series("follows", follows)).alias("leader"),
             (pl.Series(alike.astype(np.float32)) / kernels.SKETCH).alias("similarity"),
         ).filter(pl.Series(in_cluster))
-        write_frame(frame.drop("entity", "length"), self.members)
+        write_frame(frame.drop("entity", "length", "met"), self.members)
         totals = frame.group_by("leader").agg(
             pl.col("rows", "count").sum(),
             pl.col("first").min(),

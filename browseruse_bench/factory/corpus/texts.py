@@ -22,6 +22,10 @@ class Texts(NamedTuple):
     offsets: NDArray[Any]
     """int64, one more than there are texts."""
 
+    def text(self, i: int) -> str:
+        """One of them."""
+        return bytes(self.data[self.offsets[i] : self.offsets[i + 1]]).decode()
+
 
 def of_arrow(column: Any) -> Texts:
     """The texts of an Arrow string column without nulls; nothing is copied if it is one chunk

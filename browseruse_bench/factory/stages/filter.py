@@ -34,7 +34,7 @@ class Filter(Source[Candidate]):
     """Reads what is new in the corpus; files that came in before are never read again."""
 
     name = "filter"
-    version = 1
+    version = 2
     zone = "restricted"
     gives = Candidate
     reasons = REASONS

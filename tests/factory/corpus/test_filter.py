@@ -272,10 +272,10 @@ def test_a_missing_column_or_path_is_said_with_its_name(tmp_path):
 def test_another_version_settles_everything_again(tmp_path, monkeypatch):
     write_lines(tmp_path / "in" / "1.jsonl", [row(ONE)])
     run(tmp_path)
-    monkeypatch.setattr(stage_module.Filter, "version", 2)
+    monkeypatch.setattr(stage_module.Filter, "version", stage_module.Filter.version + 1)
     flow, _ = run(tmp_path)
     assert flow.n_in == 1
-    assert (tmp_path / "filter" / "drops.of-version-1").exists()
+    assert (tmp_path / "filter" / f"drops.of-version-{stage_module.Filter.version - 1}").exists()
 
 
 def test_a_task_and_a_dropped_submission_are_found_by_the_beginning_of_their_key(tmp_path):

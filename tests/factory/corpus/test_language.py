@@ -23,7 +23,8 @@ MIXED = "Bitte finde den besten kettle und tell me ob er noch available ist, dan
 
 
 def verdicts(texts, at_least=0.8):
-    return [found.verdict for found in language.spoken(of_strings(texts), texts, at_least=at_least)]
+    found = dict(language.not_english(of_strings(texts), at_least=at_least))
+    return [found[i].verdict if i in found else "english" for i in range(len(texts))]
 
 
 def test_short_and_brand_heavy_english_is_english_BL071():  # noqa: N802

@@ -33,7 +33,13 @@ def held(texts, references=REFERENCES, threshold=0.6, frequent=None):
     keys = kernels.keys(*column, True)[0][0]
     never = np.zeros(len(index.table), bool) if frequent is None else frequent
     found = overlap.held(
-        index, column, keys, kernels.sketches(*column, True), never, threshold=threshold
+        index,
+        column,
+        keys,
+        kernels.sketches(*column, True),
+        met=overlap.count_grams(index, column, threshold=threshold)[1],
+        frequent=never,
+        threshold=threshold,
     )
     return dict(found)
 
