@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from browseruse_bench.factory.pipeline import Pipeline
     from browseruse_bench.factory.runner import Settled
     from browseruse_bench.factory.stage import Step
+    from browseruse_bench.factory.workspace import EngineName
 
 workspace = click.option(
     "--workspace",
@@ -43,10 +44,21 @@ def init(folder: Path) -> None:
 @click.argument("stages", nargs=-1, metavar="[STAGE...]")
 @click.option("--until", metavar="STAGE", help="Run all stages up to this one.")
 @click.option("--restart", is_flag=True, help="Begin the named stages anew; old ones are kept.")
+@click.option(
+    "--engine",
+    type=click.Choice(["embedded", "ray"]),
+    help="Who does the jobs of filter: threads, or the workers of a Ray cluster; the results are "
+    "the same.  [default: as workspace.toml says]",
+)
 @workspace
 @options.as_json
 def run(
-    stages: tuple[str, ...], until: str | None, restart: bool, workspace: Path, as_json: bool
+    stages: tuple[str, ...],
+    until: str | None,
+    restart: bool,
+    engine: EngineName | None,
+    workspace: Path,
+    as_json: bool,
 ) -> None:
     """Run stages over everything that came in; what was settled stays settled.
 
@@ -57,7 +69,7 @@ def run(
 
     if restart and not stages:
         raise ConfigError("--restart: name the stages that begin anew")
-    pipeline = _pipeline(workspace)
+    pipeline = _pipeline(workspace, engine)
     chosen = pipeline.chosen(stages, until)
     done = run_stages(pipeline, chosen, restart=restart)
     _show_funnel(pipeline, as_json=as_json)
@@ -113,10 +125,10 @@ def report(stage: str | None, workspace: Path) -> None:
     click.echo(stage_report(pipeline, pipeline.step(stage)), nl=False)
 
 
-def _pipeline(path: Path) -> Pipeline:
+def _pipeline(path: Path, engine: EngineName | None = None) -> Pipeline:
     from browseruse_bench.factory.pipeline import open_pipeline
 
-    return open_pipeline(path)
+    return open_pipeline(path, engine=engine)
 
 
 def _show_funnel(pipeline: Pipeline, *, as_json: bool) -> None:

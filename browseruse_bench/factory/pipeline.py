@@ -21,7 +21,7 @@ from browseruse_bench.factory.context import Context, Resources
 from browseruse_bench.factory.runner import Progress, Settled, flow_of, run_fold, run_stage
 from browseruse_bench.factory.stage import Flow, Fold, Source, Step
 from browseruse_bench.factory.stage_folder import Entry, StageFolder
-from browseruse_bench.factory.workspace import BATCH, CONFIG, Workspace
+from browseruse_bench.factory.workspace import BATCH, CONFIG, EngineName, Workspace
 from browseruse_bench.models.base import Model
 from browseruse_bench.models.open import open_model
 from browseruse_bench.models.spending import Budget
@@ -276,12 +276,18 @@ def _fits(entry: Entry, key: str) -> bool:
     return entry.unit.startswith(key) or (entry.out or "").startswith(key)
 
 
-def open_pipeline(path: Path) -> Pipeline:
+def open_pipeline(path: Path, *, engine: EngineName | None = None) -> Pipeline:
     """All stages over the workspace in a folder.
+
+    Args:
+        path: the folder.
+        engine: who does the jobs of the filter; None: as workspace.toml says.
 
     Raises:
         ConfigError: it is no workspace, or its configuration is wrong.
     """
     workspace = Workspace.open(path)
+    if engine is not None:
+        workspace = workspace.with_engine(engine)
     steps = tuple(STAGES.get(name)(workspace.config).at(workspace.path) for name in STAGES)
     return Pipeline(workspace, steps, commit=running_commit())

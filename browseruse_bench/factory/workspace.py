@@ -32,6 +32,9 @@ BATCH = "batch"
 """Folder of a zone in which the calls of its stages wait for a batch of the provider."""
 
 
+EngineName = Literal["embedded", "ray"]
+
+
 class Corpus(Record):
     """[corpus]: where submissions come from, and which of them may be used."""
 
@@ -55,7 +58,7 @@ class Corpus(Record):
     max_chars: int = Field(default=20_000, ge=1, le=20_000)
     partitions: int | None = Field(default=None, ge=1, le=1024)
     """Parts in which texts are grouped, a power of two; None: by the size of the first files."""
-    engine: Literal["embedded", "ray"] = "embedded"
+    engine: EngineName = "embedded"
     """Who does the jobs; the results are the same. `ray` needs the extra `ray`."""
 
 
@@ -156,6 +159,11 @@ class Workspace:
             ]
             raise ConfigError("\n".join(problems)) from error
         return cls(path, config)
+
+    def with_engine(self, engine: EngineName) -> Workspace:
+        """The same, with other workers for the filter."""
+        corpus = self.config.corpus.model_copy(update={"engine": engine})
+        return Workspace(self.path, self.config.model_copy(update={"corpus": corpus}))
 
     def zone(self, zone: Zone) -> Path:
         """restricted/ or clean/, made if it is not there; restricted/ only for its owner."""

@@ -1,11 +1,14 @@
+import json
 import threading
 
 import pytest
+from click.testing import CliRunner
 
+from browseruse_bench.cli.root import bubench
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory.corpus import engines
 from browseruse_bench.factory.corpus.books import Job
-from tests.factory.corpus.filtering import run, story, submissions, write_lines
+from tests.factory.corpus.filtering import COLUMNS, run, story, submissions, write_lines
 
 
 class Counts(Job):
@@ -34,6 +37,28 @@ def test_without_ray_its_extra_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(ConfigError, match=r"browseruse-bench\[ray\]"):
         engines.OnRay()
+
+
+def test_a_flag_chooses_the_engine_and_nothing_else_changes(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ray", None)
+    write_lines(tmp_path / "in" / "a.jsonl", submissions(n=40))
+    columns = ", ".join(f'{meaning} = "{name}"' for meaning, name in COLUMNS.items())
+    (tmp_path / "workspace.toml").write_text(
+        'name = "w"\n[corpus]\npaths = ["in"]\npermitted_tags = ["ok"]\nengine = "ray"\n'
+        f"columns = {{ {columns} }}\n"
+    )
+
+    def bub(*arguments):
+        given = ["factory", "run", "filter", "--workspace", str(tmp_path), *arguments]
+        return CliRunner().invoke(bubench, given)
+
+    refused = bub()
+    assert refused.exit_code == 2
+    assert "browseruse-bench[ray]" in str(refused.output) + str(refused.exception)
+    assert bub("--engine", "spark").exit_code == 2
+    done = bub("--engine", "embedded", "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.stdout)[0]["flow"]["n_in"] == 40
 
 
 @pytest.mark.slow
