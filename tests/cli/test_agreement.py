@@ -59,6 +59,7 @@ def test_unknown_ids_are_exit_3_all_at_once(run, tmp_path):
 
 
 def test_a_code_is_refused_until_it_is_declared(run, tmp_path):
+    """BL061: what a 2 means is said, and the count of it stands beside the rate either way."""
     labels = put(tmp_path, "task_id,label\na,1\nb,2\n")
     assert agreement(run.folder.path, "--labels", labels).exit_code == 3
     declared = agreement(run.folder.path, "--labels", labels, "--missing", "2")

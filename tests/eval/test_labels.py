@@ -45,6 +45,7 @@ def test_all_lines_that_are_no_label_are_named_at_once(tmp_path):
 
 
 def test_one_person_labels_a_thing_once(tmp_path):
+    """BL061: an id that is there twice is reported."""
     text = "task_id,label,labeller\na,1,ada\na,0,ada\na,0,ben\n"
     with pytest.raises(DataError, match="'a' #1 by ada: labelled twice"):
         read_labels(put(tmp_path, text))
