@@ -17,7 +17,13 @@ from browseruse_bench.factory.search.labeller import Prompt, shipped
 from browseruse_bench.factory.stage import Dropped, Kept
 from browseruse_bench.factory.stages.suitability import Suitability
 from browseruse_bench.factory.workspace import Workspace, WorkspaceConfig, create
-from browseruse_bench.models.base import MalformedError
+from browseruse_bench.models.base import (
+    MalformedError,
+    OutageError,
+    RefusalError,
+    TooLongError,
+    TruncatedError,
+)
 from browseruse_bench.models.scripted import ScriptedModel
 from browseruse_bench.records.candidate import new_candidate
 from tests.factory.search.scripted import AT, parsed, said
@@ -92,6 +98,25 @@ async def test_a_model_that_may_not_see_restricted_text_gets_none(tmp_path):
     with pytest.raises(ConfigError, match="not cleared"):
         await stage.settle(new_candidate(GOOD), ctx)
     assert model.requests == []
+
+
+@pytest.mark.parametrize("kind", [RefusalError, TooLongError])
+async def test_what_the_model_will_not_label_is_dropped_and_not_paid_again(tmp_path, kind):
+    def declines(text, sample):
+        raise kind("no")
+
+    outcome, _ = await settle(tmp_path, GOOD, answers=declines)
+    assert outcome.reason == "no_label"
+    assert outcome.evidence["why"] in ("Refusal", "TooLong")
+
+
+@pytest.mark.parametrize("kind", [TruncatedError, MalformedError, OutageError])
+async def test_what_was_cut_short_garbled_or_not_answered_is_owed(tmp_path, kind):
+    def fails(text, sample):
+        raise kind("no")
+
+    with pytest.raises(kind):
+        await settle(tmp_path, GOOD, answers=fails)
 
 
 async def test_a_reply_that_is_no_label_is_said_without_its_words(tmp_path):

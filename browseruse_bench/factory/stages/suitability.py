@@ -19,6 +19,7 @@ from browseruse_bench.factory.search.labeller import Said, label, shipped
 from browseruse_bench.factory.stage import Dropped, Kept, Stage
 from browseruse_bench.factory.stage_folder import StageFolder
 from browseruse_bench.factory.workspace import BATCH, WorkspaceConfig
+from browseruse_bench.models.base import RefusalError, TooLongError
 from browseruse_bench.models.batch.folder import find_batches
 from browseruse_bench.records.candidate import Candidate
 from browseruse_bench.records.label import REASON_TAGS
@@ -34,7 +35,7 @@ class Suitability(Stage[Candidate, Candidate]):
     version = 1
     zone = "restricted"
     takes, gives = Candidate, Candidate
-    reasons = frozenset({*REASON_TAGS, "unsuitable", "uncertain"})
+    reasons = frozenset({*REASON_TAGS, "unsuitable", "uncertain", "no_label"})
 
     def __init__(self, config: WorkspaceConfig) -> None:
         """Of a workspace."""
@@ -57,7 +58,12 @@ class Suitability(Stage[Candidate, Candidate]):
 
     async def settle(self, unit: Candidate, ctx: Context) -> Kept[Candidate] | Dropped:
         """As the model says."""
-        said, _ = await label(ctx.model("labeller"), self.prompt, unit.text)
+        try:
+            said, _ = await label(ctx.model("labeller"), self.prompt, unit.text)
+        except (RefusalError, TooLongError) as error:
+            # So it would be each time, and each time it would be paid. What was cut short or
+            # garbled is owed instead: a setting may be the cause.
+            return Dropped("no_label", {"why": type(error).__name__.removesuffix("Error")})
         evidence = _evidence(said, unit.text)
         if said.verdict == "suitable":
             with Journal(ctx.folder / "notes.jsonl") as notes:
