@@ -270,6 +270,14 @@ HINTS = (
     "document.head.innerHTML = '<link rel=preconnect href=' + HTTP + '><link rel=icon href=' + HTTP +"
     "'><link rel=prefetch href=' + HTTP + '>'; 1"
 )
+EMBEDS = (
+    "document.body.innerHTML = '<embed type=application/pdf src=' + HTTP + '?embed><object data=' + HTTP +"
+    "'?object></object><iframe src=' + HTTP + '?frame></iframe>'; 1"
+)
+WORKER = (
+    "new Promise(k => {let u = URL.createObjectURL(new Blob(['importScripts(' + JSON.stringify(HTTP) + ')']));"
+    "let w = new Worker(u); w.onerror = () => k('error'); setTimeout(() => k('late'), 900)})"
+)
 
 HOSTS = (
     "127.0.0.1", "127.1", "2130706433", "0x7f000001", "0177.0.0.1", "127.0.0.1.", "127.9.9.9", "0.0.0.0",
@@ -290,6 +298,8 @@ NETWORK = {
     "WebTransport": on_site(WEBTRANSPORT),
     "prerender": on_site(PRERENDER),
     "preconnect, icon, prefetch": on_site(HINTS),
+    "PDF, object, frame": on_site(EMBEDS),
+    "worker that imports": on_site(WORKER),
     "popup": on_site("let q = window.open('about:blank'); q && (q.location = HTTP); 1"),
     "createTarget": makes_a_target,
     "loadNetworkResource": loads_a_resource,

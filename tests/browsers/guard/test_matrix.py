@@ -32,7 +32,7 @@ CLOSED = levels("confined", "layered", NO_LANDLOCK)
 # Without them an attack that no longer works would look like a guard that holds.
 MUST_REACH_UNGUARDED = (
     "open 127.0.0.1", "open 2130706433", "open localhost", "redirect of a site", "fetch", "WebSocket",
-    "WebRTC", "prerender", "popup", "createTarget", "loadNetworkResource", "direct context",
+    "WebRTC", "prerender", "PDF, object, frame", "worker that imports", "popup", "createTarget", "loadNetworkResource", "direct context",
     "direct context, WebSocket", "download", "view-source:http", "file:", "view-source:file:", "createTarget file:", "file: folder",
     *PAST_PAGES,
 )  # fmt: skip
