@@ -47,6 +47,7 @@ _ENGLISH = (
     "be as at can do make me need want only also more less than number name date review reviews "
     "rating summary"
 )
+_COMMON = frozenset(_ENGLISH.split())
 _OTHERS = (
     "der das und ist nicht ein eine einen dem den mit für auf von zum zur ich bitte finde suche "
     "auch nach wie oder heute noch preis günstigsten "
@@ -132,13 +133,25 @@ def _word_hashes() -> tuple[NDArray[Any], NDArray[Any]]:
 
 def prose(text: str) -> str:
     """The part of a text that says something; all of it where too little would be left."""
+    said = _said(text)
+    return said if _has_letters(said) else " ".join(text.split())
+
+
+def _said(text: str) -> str:
     address = _ADDRESS if "@" in text else _WITHOUT_AT
     said = _NUMBER.sub(" ", address.sub(" ", text))
     lower, upper = _cases(said)
     if lower > upper * 4:
         said = _NAME.sub(" ", said)
-    said = " ".join(said.split())
-    return said if _has_letters(said) else " ".join(text.split())
+    return " ".join(said.split())
+
+
+def _is_plain(text: str) -> bool:
+    """Whether two words or more are left of a text, and all are common English ones:
+    "Navigate to https://...".
+    """
+    words = re.findall(r"\w+", _said(text).lower())
+    return len(words) >= 2 and _COMMON.issuperset(words)
 
 
 def _cases(text: str) -> tuple[int, int]:
@@ -175,10 +188,11 @@ def not_english(texts: Texts, *, at_least: float) -> list[tuple[int, Spoken]]:
     """(index, what it is written in) of each text that is not confidently English, in order.
 
     English is: three common English words or more that are a quarter of all words, or six that
-    are an eighth, with at most one word of another language to eight of them; or the model's
-    English at `at_least`; or the model's English below that, where two common English words and
-    none of another language say the same. Otherwise another language that the model is at least
-    half sure of is not English, and the rest is uncertain.
+    are an eighth, with at most one word of another language to eight of them; or common English
+    words and nothing else beside names, numbers and addresses; or the model's English at
+    `at_least`; or the model's English below that, where two common English words and none of
+    another language say the same. Otherwise another language that the model is at least half
+    sure of is not English, and the rest is uncertain.
 
     Args:
         texts: as the kernels take them.
@@ -195,6 +209,8 @@ def not_english(texts: Texts, *, at_least: float) -> list[tuple[int, Spoken]]:
     found: list[tuple[int, Spoken]] = []
     for i, (language, p) in zip(open_ones, said, strict=True):
         if language == "en" and (p >= at_least or (kinds[i] >= 2 and not others[i])):
+            continue
+        if kinds[i] >= 2 and _is_plain(texts.text(i)):
             continue
         sure = language != "en" and p >= 0.5
         verdict: Verdict = "not_english" if sure else "uncertain_language"

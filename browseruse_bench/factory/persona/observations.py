@@ -1,4 +1,5 @@
-"""What a text shows, without a model, of why it may not be repeatable: an account, a past date.
+"""What a text shows, without a model, of why it may not be repeatable: an account, a past date or
+year, an answer that moves (today's, latest), somebody who must be asked on the way.
 
 Nothing is dropped for it: that is for suitability and for the model to say. It is noted with its
 place, so that a person who reviews a unit sees it.
@@ -7,7 +8,7 @@ place, so that a person who reviews a unit sees it.
 from __future__ import annotations
 
 import re
-from datetime import date
+from datetime import date, timedelta
 from typing import Literal, NamedTuple
 
 _ACCOUNT = re.compile(
@@ -18,9 +19,29 @@ _ACCOUNT = re.compile(
     re.IGNORECASE,
 )
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?"
+    r"|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
 _NAMED = re.compile(
-    r"\b(?:(?P<d>\d{1,2})(?:st|nd|rd|th)?(?: of)? (?P<m>[a-z]{3,9})|(?P<m2>[a-z]{3,9}) (?P<d2>\d{1,2})"
-    r"(?:st|nd|rd|th)?),? (?P<y>20\d\d)\b",
+    rf"\b(?:(?P<d>{_DAY})(?: of)? (?P<m>{_MONTH})"
+    rf"|(?P<m2>{_MONTH}) (?:{_DAY}? ?[-–] ?)?(?P<d2>{_DAY})),? (?P<y>20\d\d)\b",
+    re.IGNORECASE,
+)
+_OF_MONTH = re.compile(rf"\b(?P<m>{_MONTH}),? (?P<y>20\d\d)\b", re.IGNORECASE)
+_YEAR = re.compile(r"(?<![\w.,$€£#/-])(20\d\d)(?:[-–/](?:20)?\d\d)?(?![\w%/-]|[.,]\d)")
+_MOVING = re.compile(
+    r"\b(?:today(?:['’]s)?|tonight(?:['’]s)?|tomorrow(?:['’]s)?|yesterday(?:['’]s)?|this (?:week|"
+    r"weekend|month|season|year)(?:['’]s)?|of the (?:day|week|month)|right now|at the moment|"
+    r"currently?|latest|newest|most recent|upcoming|trending)\b",
+    re.IGNORECASE,
+)
+_INTERACTIVE = re.compile(
+    r"\b(?:ask me|(?:check|confirm|clarify) with me|wait for (?:me|my)|(?:get|need|with) my "
+    r"(?:approval|confirmation|ok)|until i (?:say|confirm|answer)|if (?:anything is|it is|it's|"
+    r"you(?:['’]re| are)) (?:unclear|unsure|not sure|in doubt)|your (?:\w+ )?(?:score|result|answers?"
+    r"|opinion|favou?rite)|take (?:the|a|this) quiz)\b",
     re.IGNORECASE,
 )
 _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
@@ -29,29 +50,44 @@ _ISO = re.compile(r"\b(20\d\d)-(\d\d)-(\d\d)\b")
 class Observation(NamedTuple):
     """One thing that was seen."""
 
-    kind: Literal["account", "past_date"]
+    kind: Literal["account", "past_date", "past_year", "moving", "interactive"]
     start: int
     end: int
 
 
 def observations(text: str, today: date) -> tuple[Observation, ...]:
-    """Mentions of an account, and dates before `today`, in order."""
+    """What was seen, in order: accounts, answers that move, questions to the user, and dates,
+    months and years that are over by `today`.
+    """
     found = [Observation("account", *match.span()) for match in _ACCOUNT.finditer(text)]
-    for match in (*_NAMED.finditer(text), *_ISO.finditer(text)):
-        day = _day(match)
-        if day is not None and day < today:
-            found.append(Observation("past_date", *match.span()))
+    found += [Observation("moving", *match.span()) for match in _MOVING.finditer(text)]
+    found += [Observation("interactive", *match.span()) for match in _INTERACTIVE.finditer(text)]
+    dated: list[tuple[int, int]] = []
+    for pattern in (_NAMED, _ISO, _OF_MONTH):
+        for match in pattern.finditer(text):
+            day = _day(match)
+            if day is None or any(a <= match.start() < b for a, b in dated):
+                continue
+            dated.append(match.span())
+            if day < today:
+                found.append(Observation("past_date", *match.span()))
+    for match in _YEAR.finditer(text):
+        if int(match[1]) < today.year and not any(a <= match.start() < b for a, b in dated):
+            found.append(Observation("past_year", *match.span()))
     return tuple(sorted(found, key=lambda seen: seen.start))
 
 
 def _day(match: re.Match[str]) -> date | None:
+    """The last day that is meant; None: it is no date."""
     if match.re is _ISO:
         year, month, day = (int(group) for group in match.groups())
     else:
-        name = (match["m"] or match["m2"])[:3].lower()
-        if name not in _MONTHS:
-            return None
-        year, month, day = int(match["y"]), _MONTHS.index(name) + 1, int(match["d"] or match["d2"])
+        groups = match.groupdict()
+        name = (groups["m"] or groups["m2"])[:3].lower()
+        year, month = int(groups["y"]), _MONTHS.index(name) + 1
+        if match.re is _OF_MONTH:
+            return date(year + month // 12, month % 12 + 1, 1) - timedelta(days=1)
+        day = int(re.sub(r"\D", "", groups["d"] or groups["d2"]))
     try:
         return date(year, month, day)
     except ValueError:

@@ -10,6 +10,7 @@ ENGLISH = [
     "When does the bakery at 12 Rue de la République in Lyon open?",
     "404 error on checkout, tell me what the help page says about it",
     "find wan28 waschmaschine by bosch and compare the prices of two shops",
+    "Navigate to https://www.google.com/",
     "CHECK THE OPENING HOURS OF THE LIBRARY IN BERGEN",
 ]
 OTHERS = [

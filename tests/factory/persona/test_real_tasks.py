@@ -47,4 +47,21 @@ def test_accounts_past_dates_and_local_addresses_are_said():
     ]
     assert {i for i, kinds in enumerate(seen) if "account" in kinds} == {0, 5}
     assert {i for i, kinds in enumerate(seen) if "past_date" in kinds} == {0}
+    assert {i for i, kinds in enumerate(seen) if "past_year" in kinds} == {0}
+    assert {i for i, kinds in enumerate(seen) if "moving" in kinds} == {0, 5}
+    assert not any("interactive" in kinds for kinds in seen)
     assert [i for i, task in enumerate(real_tasks()) if find_local(task)] == [6]
+
+
+def test_the_filter_keeps_eight_of_them_and_says_why_not_the_ninth(tmp_path):
+    import polars as pl
+
+    from tests.factory.corpus.filtering import row, run, write_lines
+
+    tasks = real_tasks()
+    write_lines(tmp_path / "in" / "tasks.jsonl", [row(task) for task in tasks])
+    flow, kept = run(tmp_path)
+    assert {task.text for task in kept} == {t for i, t in enumerate(tasks) if i != 6}
+    assert flow.dropped == {"local_address": 1}
+    dropped = pl.concat([pl.read_parquet(f) for f in tmp_path.rglob("dropped/*.parquet")])
+    assert "host.docker.internal" in dropped["evidence"][0]
