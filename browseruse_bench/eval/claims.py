@@ -214,6 +214,8 @@ def _same_frame(text: str, mention: Mention, other: Mention) -> bool:
 
 _LIST = re.compile(r"[,;/|•\n\t]|\b(?:and|or|versus|vs)\b|(?<=\s)-(?=\s)", re.I)
 _PARTS = re.compile(rf"{_LIST.pattern}|[.!?](?=\s|$)", re.I)
+_LINES = re.compile(rf"{_LIST.pattern}|[.!?](?=[^\S\n]+\S)", re.I)
+"""A stop at the end of a line is the line's own."""
 _SHORT = re.compile(
     r"(?:\b[a-z]|\b(?:inc|corp|co|ltd|llc|jr|sr|st|dr|mr|mrs|ms|no|vs|etc|bros|ave|rd|blvd))\.$",
     re.IGNORECASE,
@@ -237,8 +239,14 @@ def has_stops(value: str) -> bool:
     return bool(marks) and (marks[0] < len(value) or len(value.split()) <= GUESSES)
 
 
+def is_sentence(value: str) -> bool:
+    """Whether a value ends as a sentence does, and not with an abbreviation."""
+    bare = value.rstrip(_QUOTES)
+    return bare[-1:] in (".", "!", "?") and not _SHORT.search(bare)
+
+
 def siblings(
-    text: str, start: int, end: int, *, n_words: int, stops: bool = False
+    text: str, start: int, end: int, *, n_words: int, stops: bool = False, sentence: bool = False
 ) -> tuple[list[str], list[str]]:
     """Texts that stand beside a place as its alternatives, and as members of its list.
 
@@ -248,13 +256,15 @@ def siblings(
         end: where it ends.
         n_words: the most words that a sibling has; a longer part is prose, and ends the list.
         stops: whether full stops are part of the members, so that they end no list.
+        sentence: whether what stands there is a sentence: a sibling is one of its length.
 
     Returns:
         What was not asked for: (joined by "or" or a slash, joined by commas, "and", bullets or line ends).
     """
     alternatives: list[str] = []
     members: list[str] = []
-    marks = _LIST if stops else _PARTS
+    marks = _LIST if stops else _LINES if sentence else _PARTS
+    least = n_words - 2 if sentence and not stops else 1
     for parts in (_behind(text, end, marks), _before(text, start, marks)):
         for mark, part in parts:
             if ASKED in part:
@@ -262,7 +272,7 @@ def siblings(
             # A number with hyphens (of a phone, an order) is one word.
             whole = _HYPHENS.sub("", _FILLER.sub(" ", part))
             found = re.findall(r"\w+", whole)
-            if mark.strip() in (".", "!", "?") or not 0 < len(found) <= n_words:
+            if mark.strip() in (".", "!", "?") or not least <= len(found) <= n_words:
                 break
             joined_by_or = mark.casefold() in ("or", "/", "|", "versus", "vs")
             (alternatives if joined_by_or else members).append(" ".join(found))
@@ -274,7 +284,7 @@ Parts = list[tuple[str, str]]
 
 def _behind(text: str, end: int, pattern: re.Pattern[str]) -> Parts:
     marks = list(pattern.finditer(text, end))[: 2 * GUESSES + 50]
-    own = " \"').*!?" if pattern is _LIST else " \"')*"
+    own = " \"')*" if pattern is _PARTS else " \"').*!?"
     if not marks or text[end : marks[0].start()].strip(own):
         return []
     ends = [mark.start() for mark in marks[1:]] + [len(text)]

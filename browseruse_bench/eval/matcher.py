@@ -51,7 +51,7 @@ from browseruse_bench.eval.wording import (
     words,
 )
 
-VERSION = "5"
+VERSION = "6"
 
 LEAD = 6
 """So many words at most stand between "the answer is" and the value that it is about."""
@@ -377,7 +377,14 @@ class _Search:
 
     def _one_of_several(self, target: Target, start: int, end: int) -> bool:
         n_words, stops = len(target.phrase) + 1, claims.has_stops(target.text)
-        either, members = claims.siblings(self.masked, start, end, n_words=n_words, stops=stops)
+        either, members = claims.siblings(
+            self.masked,
+            start,
+            end,
+            n_words=n_words,
+            stops=stops,
+            sentence=claims.is_sentence(target.text),
+        )
         return bool(either) or len(set(members)) >= claims.GUESSES
 
     @cached_property

@@ -184,5 +184,34 @@ def test_one_sentence_among_others_of_its_length_is_a_guess(mark):
     assert holds(f"It says: {sentences[0]} That is all.", sentences[0])
 
 
+SOON = "Your session is going to expire soon."
+OTHERS = (
+    "Marlow Tessa is Tessa to velvet ninth.",
+    "Tessa velvet is harbour to cobalt Marlow.",
+    "harbour ninth is velvet to harbour quince.",
+)
+
+
+@pytest.mark.parametrize("mark", [", ", "\n", " or ", ". The answer is "])
+@pytest.mark.parametrize("place", range(4))
+def test_one_long_sentence_among_others_of_its_length_is_a_guess_wherever_it_stands(mark, place):
+    listed = [*OTHERS[:place], SOON, *OTHERS[place:]]
+    assert not holds(mark.join(listed), SOON)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"The pop-up said: {SOON} I closed it. Then I signed in. It worked. All done.",
+        f"I opened the page.\nI typed the name.\nA pop-up came.\nI cancelled it.\n{SOON}",
+        f"{SOON}\nI closed it.\nThen I signed in.\nIt worked.\nAll done.",
+        f"Pop-up: {SOON}\nUser: keli\nPassword: 1b\nState: signed in",
+        f'"{SOON}", it said, and so I cancelled, typed the name, and went on.',
+    ],
+)
+def test_an_honest_story_around_a_sentence_is_no_list_of_guesses(answer):
+    assert holds(answer, SOON)
+
+
 def test_an_abbreviation_ends_no_sentence_and_begins_no_list():
     assert holds("**Nagel Inc.**\n- Open\n- Rated\n- Near\n- Cheap", "Nagel Inc.")
