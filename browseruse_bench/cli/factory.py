@@ -16,14 +16,6 @@ if TYPE_CHECKING:
     from browseruse_bench.factory.stage import Step
     from browseruse_bench.factory.workspace import EngineName
 
-workspace = click.option(
-    "--workspace",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    show_default="the current folder",
-    help="Folder with workspace.toml.",
-)
-
 
 @click.group("factory")
 def command() -> None:
@@ -50,7 +42,7 @@ def init(folder: Path) -> None:
     help="Who does the jobs of filter: threads, or the workers of a Ray cluster; the results are "
     "the same.  [default: as workspace.toml says]",
 )
-@workspace
+@options.workspace
 @options.as_json
 def run(
     stages: tuple[str, ...],
@@ -77,7 +69,7 @@ def run(
 
 
 @command.command()
-@workspace
+@options.workspace
 @options.as_json
 def status(workspace: Path, as_json: bool) -> None:
     """Show the funnel: what came in, what was kept and dropped, what it cost."""
@@ -86,7 +78,7 @@ def status(workspace: Path, as_json: bool) -> None:
 
 @command.command()
 @click.argument("unit", metavar="UNIT")
-@workspace
+@options.workspace
 @options.as_json
 def show(unit: str, workspace: Path, as_json: bool) -> None:
     """Show everything that happened to one task, stage by stage.
@@ -113,7 +105,7 @@ def show(unit: str, workspace: Path, as_json: bool) -> None:
 
 @command.command()
 @click.argument("stage", required=False)
-@workspace
+@options.workspace
 def report(stage: str | None, workspace: Path) -> None:
     """Show a stage's report: counts by reason, cost, sampled drops; the funnel without STAGE."""
     from browseruse_bench.factory.funnel import stage_report

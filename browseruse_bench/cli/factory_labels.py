@@ -20,13 +20,6 @@ if TYPE_CHECKING:
     from browseruse_bench.records.base import Record
 
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
-workspace = click.option(
-    "--workspace",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    show_default="the current folder",
-    help="Folder with workspace.toml.",
-)
 
 
 def _store(path: Path) -> LabelStore:
@@ -45,7 +38,7 @@ def _store(path: Path) -> LabelStore:
     help="Label N of your own tasks again, blindly, to see whether your word still holds.",
 )
 @click.option("--no-reasons", is_flag=True, help="Save labels without a written reason too.")
-@workspace
+@options.workspace
 def label(labeller: str, recheck: int | None, no_reasons: bool, workspace: Path) -> None:
     """Label tasks in this terminal, key by key; leave at any moment, and go on later.
 
@@ -110,7 +103,7 @@ def labels() -> None:
     show_default=True,
     help="Share of the tasks that two people are to label.",
 )
-@workspace
+@options.workspace
 @options.as_json
 def sample(
     n: int,
@@ -197,7 +190,7 @@ def _shares(given: tuple[str, ...]) -> dict[str, float]:
     show_default=True,
     help="So many people are to label each of these tasks.",
 )
-@workspace
+@options.workspace
 @options.as_json
 def import_labels(
     file: Path, tags: tuple[str, ...], want: int, workspace: Path, as_json: bool
@@ -255,7 +248,7 @@ def _tags(given: tuple[str, ...]) -> dict[str, str]:
 
 
 @labels.command()
-@workspace
+@options.workspace
 @options.as_json
 def report(workspace: Path, as_json: bool) -> None:
     """Show who labelled what, how far people agree, and how much of the corpus is suitable."""
@@ -289,7 +282,7 @@ def report(workspace: Path, as_json: bool) -> None:
     default=0.5,
     help="Share of development that is searched on; the rest selects.",
 )
-@workspace
+@options.workspace
 @options.as_json
 def split(
     freeze: bool,
@@ -359,7 +352,7 @@ def split(
 @click.option(
     "--receipt", "receipts", multiple=True, metavar="N:HASH", help="With --check: of earlier looks."
 )
-@workspace
+@options.workspace
 @options.as_json
 def unseal(check: bool, receipts: tuple[str, ...], workspace: Path, as_json: bool, **given: Any):  # noqa: ANN201  a click command
     """Compare a prompt with the sealed labels: once, and on the record.
@@ -438,39 +431,14 @@ def _candidate(
     workspace: Workspace, prompt: str, among: tuple[Path, ...], model: str
 ) -> tuple[Prompt, Candidate]:
     from browseruse_bench.factory.labels.gate import candidate
-    from browseruse_bench.factory.search.chosen import read_chosen
+    from browseruse_bench.factory.search.chosen import named_prompt, read_chosen
 
-    used = _prompt(workspace, prompt)
-    others = [_prompt(workspace, str(path)).text for path in among]
+    used = named_prompt(workspace.path, prompt)
+    others = [named_prompt(workspace.path, str(path)).text for path in among]
     chosen = read_chosen(workspace.path)
-    if chosen is not None and used in (chosen.prompt, *map(_as_prompt, chosen.among)):
+    if chosen is not None and used.text in (chosen.prompt.text, *chosen.among):
         others += chosen.among
     return used, candidate(used.text, name=prompt, model=model, among=others)
-
-
-def _prompt(workspace: Workspace, name: str) -> Prompt:
-    """The prompt that is called `chosen`, `shipped`, or by a file that holds it."""
-    from browseruse_bench.errors import ConfigError
-    from browseruse_bench.factory.search.chosen import prompt_of
-    from browseruse_bench.factory.search.labeller import shipped
-
-    if name == "shipped":
-        return shipped()
-    if name == "chosen":
-        return prompt_of(workspace.path)
-    try:
-        text = Path(name).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"--prompt {name}: chosen, shipped, or a file: {error}") from error
-    if not text:
-        raise ConfigError(f"--prompt {name}: it is empty, and so no prompt")
-    return _as_prompt(text)
-
-
-def _as_prompt(text: str) -> Prompt:
-    from browseruse_bench.factory.search.labeller import Prompt
-
-    return Prompt(text=text)
 
 
 def _check(workspace: Path, receipts: tuple[str, ...], *, as_json: bool) -> None:

@@ -12,7 +12,6 @@ import click
 from browseruse_bench.cli import options
 
 if TYPE_CHECKING:
-    from browseruse_bench.factory.search.labeller import Prompt
     from browseruse_bench.factory.search.run import Asked
     from browseruse_bench.factory.workspace import Workspace
     from browseruse_bench.records.base import Record
@@ -21,13 +20,6 @@ if TYPE_CHECKING:
 TELL_S = 2.0
 """The least time between two words about progress."""
 _FILE = click.Path(path_type=Path, dir_okay=False, exists=True)
-workspace = click.option(
-    "--workspace",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path(),
-    show_default="the current folder",
-    help="Folder with workspace.toml.",
-)
 
 
 @click.command()
@@ -69,7 +61,7 @@ workspace = click.option(
 @click.option("--first", type=_FILE, help="Prompt to begin with, instead of the shipped one.")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option("--keep", is_flag=True, help="Leave the prompt of the workspace as it is.")
-@workspace
+@options.workspace
 @options.as_json
 def search(
     method: str,
@@ -118,7 +110,7 @@ def _asked(
     workspace: Workspace, *, method: str, limits: Any, first: Path | None, seed: int
 ) -> Asked:
     from browseruse_bench.factory.pipeline import opener
-    from browseruse_bench.factory.search.chosen import search_folder
+    from browseruse_bench.factory.search.chosen import named_prompt, search_folder
     from browseruse_bench.factory.search.run import Asked, labelled_examples
     from browseruse_bench.factory.workspace import CONFIG
 
@@ -134,7 +126,7 @@ def _asked(
         people=people,
         labeller=roles["labeller"],
         proposer=roles["proposer"],
-        first=_prompt(workspace, "shipped" if first is None else str(first)),
+        first=named_prompt(workspace.path, "shipped" if first is None else str(first)),
         limits=limits,
         method=method,
         seed=seed,
@@ -167,27 +159,6 @@ def _role(workspace: Workspace, role: str) -> str:
     return name
 
 
-def _prompt(workspace: Workspace, name: str) -> Prompt:
-    """The prompt that is called `chosen`, `shipped`, or by a file that holds it."""
-    from browseruse_bench.errors import ConfigError, DataError
-    from browseruse_bench.factory.search.chosen import prompt_of
-    from browseruse_bench.factory.search.labeller import Prompt, shipped
-
-    if name == "shipped":
-        return shipped()
-    if name == "chosen":
-        return prompt_of(workspace.path)
-    try:
-        text = Path(name).read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise ConfigError(f"--prompt {name}: chosen, shipped, or a file: {error}") from error
-    except UnicodeDecodeError as error:
-        raise DataError(f"{name}: not UTF-8 (byte {error.start})") from error
-    if not text:
-        raise DataError(f"{name}: it is empty, and so no prompt")
-    return Prompt(text=text)
-
-
 @click.command()
 @click.argument("models", nargs=-1, required=True, metavar="MODEL...")
 @click.option(
@@ -204,7 +175,7 @@ def _prompt(workspace: Workspace, name: str) -> Prompt:
     type=click.Choice(["search", "selection", "validation"]),
     help="Labels to compare on; several may be named.  [default: search and selection]",
 )
-@workspace
+@options.workspace
 @options.as_json
 def compare(
     models: tuple[str, ...], prompt: str, parts: tuple[str, ...], workspace: Path, as_json: bool
@@ -215,7 +186,7 @@ def compare(
     """
     from browseruse_bench.cli.loop import run_loop
     from browseruse_bench.factory.pipeline import opener
-    from browseruse_bench.factory.search.chosen import read_chosen, search_folder
+    from browseruse_bench.factory.search.chosen import named_prompt, read_chosen, search_folder
     from browseruse_bench.factory.search.compare import compare as run_compare
     from browseruse_bench.factory.search.compare import sentences, tables
     from browseruse_bench.factory.search.run import labelled_examples
@@ -226,7 +197,7 @@ def compare(
     wanted = set(parts or ("search", "selection"))
     open_model = opener(opened)
     chosen = read_chosen(opened.path)
-    used = _prompt(opened, prompt)
+    used = named_prompt(opened.path, prompt)
     found = run_loop(
         run_compare(
             search_folder(opened.path),
@@ -243,7 +214,7 @@ def compare(
 
 
 @click.command()
-@workspace
+@options.workspace
 @options.as_json
 def drift(workspace: Path, as_json: bool) -> None:
     """Show how far labellers agree with themselves on what they labelled twice, blindly.

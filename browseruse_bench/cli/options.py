@@ -27,6 +27,13 @@ experiments = click.option(
     show_default=True,
     help="Where runs are kept.",
 )
+workspace = click.option(
+    "--workspace",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    show_default="the current folder",
+    help="Folder with workspace.toml.",
+)
 
 
 def _one_form(ctx: click.Context, param: click.Parameter, value: bool) -> bool:

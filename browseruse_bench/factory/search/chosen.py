@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from browseruse_bench.errors import DataError
+from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.factory.search.figures import Figures
 from browseruse_bench.factory.search.labeller import Prompt, shipped
 from browseruse_bench.records.base import Record
@@ -69,3 +69,25 @@ def prompt_of(workspace: Path) -> Prompt:
     """The chosen prompt, or the shipped one."""
     chosen = read_chosen(workspace)
     return shipped() if chosen is None else chosen.prompt
+
+
+def named_prompt(workspace: Path, name: str) -> Prompt:
+    """The prompt that is called `chosen`, `shipped`, or by a file that holds it.
+
+    Raises:
+        ConfigError: there is no such file.
+        DataError: it is not UTF-8, or empty.
+    """
+    if name == "shipped":
+        return shipped()
+    if name == "chosen":
+        return prompt_of(workspace)
+    try:
+        text = Path(name).read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise ConfigError(f"--prompt {name}: chosen, shipped, or a file: {error}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{name}: not UTF-8 (byte {error.start})") from error
+    if not text:
+        raise DataError(f"{name}: it is empty, and so no prompt")
+    return Prompt(text=text)
