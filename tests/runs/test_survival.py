@@ -36,10 +36,11 @@ def temporary():
 class Runs:
     """The same command, again and again, in one folder of runs."""
 
-    def __init__(self, project, temporary, *arguments):
+    def __init__(self, project, temporary, *arguments, root="experiments"):
         self.project = project
         self.temporary = temporary
-        self.arguments = arguments
+        self.arguments = (*arguments, "--experiments", root)
+        self.root = root
 
     def start(self, *more, **settings):
         env = {**os.environ, "PYTHONPATH": str(REPO), "TMPDIR": str(self.temporary)}
@@ -54,7 +55,7 @@ class Runs:
 
     @property
     def folder(self):
-        found = list(self.project.glob("experiments/*/*/*/*/*/run.json"))
+        found = list(self.project.glob(f"{self.root}/*/*/*/*/*/run.json"))
         assert len(found) <= 1
         return found[0].parent if found else None
 
@@ -215,9 +216,45 @@ def test_fifty_deaths_of_anything_lose_nothing(benchmark, project, temporary):
     entries = runs.entries()
     after = settled(entries)
     assert before.items() <= after.items()
+    # A worker that never works is no work that could be lost.
+    assert "finished" in {entry.status for entry in entries}
     assert counts["selected"] == N_TASKS * repeat == len(after) == counts["ungraded"]["not_judged"]
     is_whole(runs, entries)
     is_clean(runs)
+
+
+@pytest.mark.slow
+@pytest.mark.browser
+@pytest.mark.skipif(not HAS_PROC, reason="the table of processes is read from /proc")
+def test_two_runs_side_by_side_do_not_touch_each_other_bl010(benchmark, project, temporary):
+    """One is killed and goes on, which ends what it left running, while the other is at work."""
+    benchmark(*(f"note {n}" for n in range(4)), sites={"notes.test": "tests.runs.survivor:Notes"})
+    player = ("--agent", "tests.runs.survivor:Player", "--benchmark", "Small", "--concurrency", "1")
+    killed, other = (Runs(project, temporary, *player, root=name) for name in ("one", "two"))
+    more = ("--repeat", "4")  # so that it is at work all the while
+    second, first = other.start(*more), killed.start()
+    try:
+        wait_for_a_line(other, second)
+        end = time.monotonic() + 60
+        while not killed.is_at_work(first):
+            assert (first.poll(), second.poll()) == (None, None)
+            assert time.monotonic() < end
+            time.sleep(0.02)
+        first.kill()
+        first.communicate()
+        assert killed.finish()[0] == 0
+        assert second.poll() is None, "it had nothing left in which it could be touched"
+        _, errors = second.communicate(timeout=180)
+    finally:
+        first.kill()
+        second.kill()
+    assert second.returncode == 0, errors
+    assert "reaped" not in errors
+    for runs, n in ((killed, 4), (other, 16)):
+        assert {entry.status for entry in runs.entries()} == {"finished"}
+        assert len(settled(runs.entries())) == len(runs.entries()) == n
+        assert (runs.left_running(), runs.recorded()) == ([], [])
+    assert list(temporary.iterdir()) == []
 
 
 ECHO = (
