@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from browseruse_bench.eval.findings.judge import VERSION
 from browseruse_bench.store.run_folder import find_runs
 from tests.report.made_run import MadeBenchmark, row, rubric
 
@@ -78,7 +79,7 @@ def test_attempts_are_judged_while_the_run_goes_on(project):
     assert done.returncode == 0, done.stderr
     assert "3 judged, 0 judged earlier" in done.stderr
     assert "selected 3 = graded 3" in done.stdout
-    assert [j.protocol for j in judgements(project)] == ["findings/1 whole"] * 3
+    assert [j.protocol for j in judgements(project)] == [f"findings/{VERSION} whole"] * 3
     again = bub(project, *EVAL, *BY)
     assert again.returncode == 0, again.stderr
     assert "0 judged, 3 judged earlier" in again.stderr
