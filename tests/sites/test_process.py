@@ -256,7 +256,10 @@ async def test_a_site_that_hangs_in_its_reset_is_replaced(pool: Pool):
 async def test_a_site_that_died_is_replaced_for_the_next_lease(pool: Pool, site: str):
     sites = pool(a=site)
     async with sites.lease() as leased:
+        pid = (await visit(leased.hosts["a.test"]))[0]
         await kill_by_visit(leased.hosts["a.test"])
+    # Its sockets are closed a moment before it is gone.
+    assert await eventually(lambda: gone(pid))
     async with sites.lease() as leased:
         assert (await visit(leased.hosts["a.test"]))[1] == 1
 
