@@ -66,7 +66,7 @@ def fitted(kind: Kind, old: str, value: str, region: str) -> str | None:
         if len(canonical(old).solid[0]) != len(canonical(value).solid[0]):
             return value if kind in ("PLATE", "PASSPORT", "NATIONAL_ID", "BANK") else None
         return _cased(old, regrouped(old, value))
-    if kind == "NAME":
+    if kind in ("NAME", "COMPANY"):
         return _name(old, value)
     if kind in ("EMAIL", "CITY", "STREET", "ADDRESS", "USERNAME", "URL"):
         letters = [char for char in old if char.isalpha()]

@@ -12,7 +12,7 @@ import io
 import json
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, cast
 from urllib.parse import unquote_plus
@@ -29,14 +29,23 @@ class Leak(NamedTuple):
     """Its index among the values; never the value itself."""
 
 
-def leaks(folder: Path, values: Sequence[str], *, sealed_as: str | None = None) -> list[Leak]:
+def leaks(
+    folder: Path,
+    values: Sequence[str],
+    *,
+    sealed_as: str | None = None,
+    shown: Iterable[bytes] = (),
+) -> list[Leak]:
     """Every value that a file below a folder holds.
 
     Args:
         folder: searched with all that is below it; names of files count as content.
         values: what must not be there.
         sealed_as: name of the benchmark whose `.enc` files are below.
+        shown: what live sites show by themselves, to somebody who brought none of the values: a
+            value that is in it, a town or a brand, is public there and counts for nothing.
     """
+    public = {index for page in shown for index in _held(page, values)}
     found: set[Leak] = set()
     for path in sorted(folder.rglob("*")):
         name = str(path.relative_to(folder)).encode(errors="replace")
@@ -44,11 +53,17 @@ def leaks(folder: Path, values: Sequence[str], *, sealed_as: str | None = None) 
         if path.is_file() and not path.is_symlink():
             contents += decoded(path.read_bytes(), path.suffix, sealed_as)
         for content in contents:
-            found |= {Leak(path, index) for index in leaked(values, content)}
-            if b"%" in content or b"+" in content:
-                plain = unquote_plus(content.decode(errors="replace")).encode(errors="replace")
-                found |= {Leak(path, index) for index in leaked(values, plain)}
+            found |= {Leak(path, index) for index in _held(content, values) - public}
     return sorted(found)
+
+
+def _held(content: bytes, values: Sequence[str]) -> set[int]:
+    """Which values, by their index, a content holds, percent-encoded or as they are."""
+    found = set(leaked(values, content))
+    if b"%" in content or b"+" in content:
+        plain = unquote_plus(content.decode(errors="replace")).encode(errors="replace")
+        found |= set(leaked(values, plain))
+    return found
 
 
 def decoded(content: bytes, suffix: str, sealed_as: str | None = None) -> Iterator[bytes]:

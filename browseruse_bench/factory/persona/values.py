@@ -15,6 +15,7 @@ from browseruse_bench.factory.persona.substitute import RefusedError, Replacemen
 from browseruse_bench.factory.personas import (
     CARDS,
     COUNTRIES,
+    EMPLOYERS,
     SCHEMES,
     VIN,
     Address,
@@ -131,7 +132,7 @@ def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
         case "ORDER_ID" | "LOYALTY" | "CARD_CVV":
             return shaped(old, who.rng)
         case "COMPANY":
-            return None
+            return _employer(old, targets)
         case _:
             return {
                 "EMAIL": f"{person.email}@{who.domain}",
@@ -147,6 +148,30 @@ def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
                 "IP": "198.51.100.24",
                 "URL": ("https://" if "://" in old else "") + f"{person.email}.{who.domain}",
             }[target.kind] or None
+
+
+def _employer(old: str, targets: Sequence[Target]) -> str | None:
+    """One company for one employer, however it is written (Humana, Humana Inc.); None: there are
+    more employers than companies.
+    """
+    groups: list[list[str]] = []
+    for target in targets:
+        if target.kind != "COMPANY":
+            continue
+        name = canonical(target.verbatim).text
+        same = next((g for g in groups if any(_is_part(name, other) for other in g)), None)
+        if same is None:
+            groups.append([name])
+        else:
+            same.append(name)
+    place = next(i for i, group in enumerate(groups) if canonical(old).text in group)
+    return EMPLOYERS[place] if place < len(EMPLOYERS) else None
+
+
+def _is_part(one: str, other: str) -> bool:
+    """Whether the words of one name begin the other one."""
+    shorter, longer = sorted((one.split(), other.split()), key=len)
+    return longer[: len(shorter)] == shorter
 
 
 def shaped(old: str, rng: Random) -> str:

@@ -29,6 +29,9 @@ CARDS = ("4242424242424242", "5555555555554444", "378282246310005", "60111111111
 VIN = "1M8GDM9AXKP042788"
 """The example of its check digit's definition."""
 
+EMPLOYERS = ("Example Industries", "Example Services", "Example Trading", "Example Works")
+"""Companies that nobody has: named as the domains that are reserved for documentation."""
+
 Gender = Literal["f", "m", "n"]
 
 

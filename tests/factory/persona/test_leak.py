@@ -148,3 +148,11 @@ async def test_a_model_that_may_not_see_restricted_text_gets_no_byte_on_the_wire
             await model.ask(request, purpose="persona", restricted=True)
         assert fake.asked == []
     assert leaks(found.path / "clean", ["Delacroix"]) == []
+
+
+def test_what_a_live_site_shows_by_itself_is_no_leak_and_all_else_is(tmp_path):
+    (tmp_path / "page.html").write_text("Shops in Louisville: call +1 502 555 0100. For Ann.")
+    values = ["Louisville", "+1 502 555 0100", "Ann"]
+    assert {leak.value for leak in leaks(tmp_path, values)} == {0, 1, 2}
+    shown = [b"<h1>Louisville</h1> Announce", b"tel:%2B1%20502%20555%200100"]
+    assert {leak.value for leak in leaks(tmp_path, values, shown=shown)} == {2}

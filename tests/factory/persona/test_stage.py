@@ -179,6 +179,34 @@ async def test_three_facts_of_a_private_person_drop_the_task_and_two_do_not(tmp_
     assert await kept_text(tmp_path, LINKED, reply(name, facts=FACTS[:2]))
 
 
+async def test_an_employer_is_replaced_in_all_its_forms_and_two_stay_two(tmp_path):
+    text = (
+        "Find courses for Rosalind Achterberg of Humana Inc. (until May at Aetna); Humana pays, "
+        "and HUMANA wants a list."
+    )
+    answer = reply(
+        target("Rosalind Achterberg", "NAME"),
+        target("Humana Inc", "COMPANY"),
+        target("Humana", "COMPANY"),
+        target("Aetna", "COMPANY"),
+    )
+    out = await kept_text(tmp_path, text, answer)
+    assert "of Example Industries. (until May at Example Services); Example Industries pays" in out
+    assert "and EXAMPLE INDUSTRIES wants" in out
+    assert not leaked(["Humana", "Aetna"], out.encode())
+
+
+async def test_more_employers_than_companies_are_refused(tmp_path):
+    names = ["Humana", "Aetna", "Cigna", "Oscar Health", "Molina"]
+    answer = reply(*(target(name, "COMPANY") for name in names))
+    await refused(tmp_path, f"I worked at {', '.join(names)}: list their pension plans.", answer)
+
+
+async def test_an_employer_that_is_the_work_drops_the_task(tmp_path):
+    answer = reply(target("Humana", "COMPANY", incidental=False))
+    await refused(tmp_path, "Read my payslip at Humana.", answer, "work_depends_on_person")
+
+
 async def test_a_fact_that_is_not_there_is_refused(tmp_path):
     answer = reply(target("Rosalind Achterberg", "NAME"), facts=[("Aetna", "employer", "p1")])
     await refused(tmp_path, LINKED, answer)
