@@ -5,6 +5,7 @@ drops/0001/
   read/ group/ examine/ link/      on the way; removed once the drop is done
   dropped/*.parquet   submissions that do not go on, with reason and evidence
   members/  keep/     who follows whom; new tasks, and what older tasks gained
+  boilerplate.npy   hashes of lines that do not count when texts are compared
   drop.json      what it came to: the drop is done, and is never written again
 """
 
@@ -25,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from browseruse_bench.errors import ConfigError
-from browseruse_bench.factory.corpus import overlap
+from browseruse_bench.factory.corpus import boilerplate, overlap
 from browseruse_bench.factory.corpus.books import placed
 from browseruse_bench.factory.corpus.engines import Engine
 from browseruse_bench.factory.corpus.grouping import Examine, Group
@@ -37,6 +38,7 @@ from browseruse_bench.factory.corpus.rules import Rules
 from browseruse_bench.records.base import Record
 from browseruse_bench.store.files import read_json, write_json
 
+BOILERPLATE = "boilerplate.npy"
 _PARTITION_BYTES = 16 << 20
 Tell = Callable[[str], None]
 
@@ -161,7 +163,9 @@ class Work:
         path, plan = self.drop.path, self.drop.plan
         read = self._read(plan)
         groups, grouped = self._group(plan, [job.spill for job in read[0]])
-        self._frequent(groups, sum(counted["distinct"] for counted in grouped))
+        n_distinct = sum(counted["distinct"] for counted in grouped)
+        self._frequent(groups, n_distinct)
+        self._boilerplate(groups, n_distinct)
         examined = self._examine(groups)
         link_all(
             path / "link",
@@ -220,6 +224,18 @@ class Work:
         with placed(path) as temporary, temporary.open("wb") as file:
             np.save(file, seen > limit)
 
+    def _boilerplate(self, groups: Sequence[Group], n_distinct: int) -> None:
+        """Of this drop and of those before, to which its texts may belong."""
+        import numpy as np
+
+        path = self.drop.path / BOILERPLATE
+        if path.exists():
+            return
+        found = boilerplate.common([job.lines for job in groups], n_distinct)
+        known = [np.load(drop.path / BOILERPLATE) for drop in self.earlier]
+        with placed(path) as temporary, temporary.open("wb") as file:
+            np.save(file, np.unique(np.concatenate([found, *known])))
+
     def _examine(self, groups: Sequence[Group]) -> tuple[list[Examine], list[dict[str, Any]]]:
         jobs = [
             Examine(
@@ -227,6 +243,7 @@ class Work:
                 groups=job.groups,
                 benchmarks=self.drop.path / "benchmarks.npz",
                 frequent=self.drop.path / "group" / "frequent.npy",
+                boilerplate=self.drop.path / BOILERPLATE,
                 rules=self.rules,
             )
             for job in groups

@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from browseruse_bench.factory.corpus import overlap
+from browseruse_bench.factory.corpus import boilerplate, overlap
 from browseruse_bench.factory.corpus.books import Job, placed
 from browseruse_bench.factory.corpus.language import not_english
 from browseruse_bench.factory.corpus.reading import dropped_schema
@@ -47,8 +47,13 @@ class Group(Job):
         """How often each gram of the benchmarks was seen outside of copies."""
         return self.manifest.with_suffix(".npy")
 
+    @property
+    def lines(self) -> Path:
+        """Lines of texts that are new, with what else these say."""
+        return self.manifest.with_suffix(".lines.npy")
+
     def outputs(self) -> tuple[Path, ...]:
-        return self.groups, self.grams
+        return self.groups, self.grams, self.lines
 
     def work(self) -> Mapping[str, Any]:
         import numpy as np
@@ -59,16 +64,16 @@ class Group(Job):
             known_leaders(self.members), on="key", how="left", maintain_order="left"
         )
         new = frame.filter(pl.col("leader").is_null())
+        texts = of_arrow(new["text"].to_arrow())
         seen, met = overlap.count_grams(
-            load_index(self.benchmarks),
-            of_arrow(new["text"].to_arrow()),
-            threshold=self.rules.overlap,
+            load_index(self.benchmarks), texts, threshold=self.rules.overlap
         )
         marks = np.zeros(len(frame), bool)
         marks[frame["leader"].is_null().to_numpy()] = met
         write_frame(frame.with_columns(pl.Series("met", marks)), self.groups)
-        with placed(self.grams) as temporary, temporary.open("wb") as file:
-            np.save(file, seen)
+        for path, array in ((self.grams, seen), (self.lines, boilerplate.pairs(texts))):
+            with placed(path) as temporary, temporary.open("wb") as file:
+                np.save(file, array)
         return {"distinct": len(frame), "new": len(new), "rows": int(frame["rows"].sum())}
 
 
@@ -124,6 +129,8 @@ class Examine(Job):
     groups: Path
     benchmarks: Path
     frequent: Path
+    boilerplate: Path
+    """Sorted hashes of lines that do not count when texts are compared with each other."""
     rules: Rules
 
     @property
@@ -154,6 +161,10 @@ class Examine(Job):
         texts = of_arrow(frame["text"].to_arrow())
         sketches = kernels.sketches(*texts, self.rules.mask)
         evidence = self._refused(frame, texts, sketches)
+        own, changed = boilerplate.stripped(texts, np.load(self.boilerplate))
+        if changed.any():
+            # Benchmarks have their boilerplate: what is compared with them has, too.
+            sketches = kernels.sketches(*own, self.rules.mask)
         good = np.ones(len(frame), bool)
         good[list(evidence)] = False
         long = frame["length"].to_numpy() >= overlap.SHORTEST_SKETCH
