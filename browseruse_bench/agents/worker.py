@@ -309,4 +309,11 @@ def _order(
 def _tail(log: Path) -> str:
     """The last line that a worker wrote to stderr, as a parenthesis."""
     lines = log.read_bytes()[-2000:].decode(errors="replace").strip().splitlines()
-    return f" ({lines[-1][:300]})" if lines else ""
+    if not lines:
+        return ""
+    last = lines[-1][:300]
+    if last.startswith("ModuleNotFoundError"):
+        last += (
+            "; behind the guard a worker reads its own file, and what its agent's `readable` names"
+        )
+    return f" ({last})"

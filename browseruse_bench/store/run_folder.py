@@ -62,7 +62,9 @@ class RunFolder:
         try:
             return Run.model_validate(read_json(path))
         except ValidationError as error:
-            raise DataError(f"{path}: not a run: {error}") from error
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"])) or "all of it"
+            raise DataError(f"{path}: not a run: {place}: {first['msg']}") from error
 
     def write_run(self, run: Run) -> None:
         """Put run.json in place, atomically."""

@@ -109,7 +109,9 @@ def read_scripts(path: Path) -> dict[str, Script]:
         return {"": _script(path)}
     files = sorted(file for file in path.glob("*.json") if file.name != INDEX)
     if not files:
-        raise ConfigError(f"{path}: no script in it; a script is <task id>.json")
+        below = sorted(file.parent.name for file in path.glob("*/*.json"))
+        hint = f"; is it {path / below[0]}?" if below else ""
+        raise ConfigError(f"{path}: no script in it; a script is <task id>.json{hint}")
     return {file.stem: _script(file) for file in files}
 
 
