@@ -94,7 +94,7 @@ def ours(texts: list[str], similarity: float = 0.5) -> tuple[list[int], float, f
         records = np.zeros(len(texts), record_type(kernels.SKETCH))
         records["key"], records["sketch"] = keys, kernels.sketches(*column, True)
         path = Path(folder) / "records.npy"
-        np.save(path, np.sort(records, order="key"))
+        np.save(path, records[np.argsort(records["key"])])
         links = link_all(
             Path(folder) / "link", new=[path], old=[], need=need(similarity), engine=Embedded(1)
         )

@@ -292,43 +292,49 @@ def agreements(sketch, other):
 
 
 @_compiled
-def link(order, bands, sketch, entity, old, need):
+def link(bands, sketch, entity, old, need):
     """(leader, agreement) of each text within one band; a text that joined nothing leads itself.
 
     Args:
-        order: indices by (band key, old ones first, content hash).
-        bands: band key of each text.
+        bands: band key of each text; texts by (old ones first, content hash).
         sketch: of each text.
         entity: two texts are joined only where these are equal.
         old: leaders of earlier drops: they join nothing.
         need: bins that must agree.
     """
-    n = order.shape[0]
+    n = bands.shape[0]
     leader = np.arange(n)
     agreement = np.zeros(n, np.int16)
-    heads = np.empty(_RUN_LEADERS, np.int64)
-    begin = 0
-    while begin < n:
-        end = begin + 1
-        while end < n and bands[order[end]] == bands[order[begin]]:
-            end += 1
-        n_heads = 0
-        for q in range(begin, end):
-            i = order[q]
-            best = 0
-            if not old[i]:
-                for z in range(n_heads):
-                    if entity[heads[z]] != entity[i]:
-                        continue
-                    same = alike(sketch[heads[z]], sketch[i])
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    # Those that lead among the texts of one band key, in their order: a list from each slot.
+    first = np.full(size, -1, np.int32)
+    last = np.empty(size, np.int32)
+    count = np.zeros(size, np.int32)
+    following = np.full(n, -1, np.int32)
+    for i in range(n):
+        slot = np.int64(bands[i] & _U(size - 1))
+        while first[slot] >= 0 and bands[first[slot]] != bands[i]:
+            slot = (slot + 1) & (size - 1)
+        best = 0
+        if not old[i]:
+            head = first[slot]
+            while head >= 0:
+                if entity[head] == entity[i]:
+                    same = alike(sketch[head], sketch[i])
                     if same >= need and same > best:
                         best = same
-                        leader[i] = heads[z]
-                agreement[i] = best
-            if best == 0 and n_heads < _RUN_LEADERS:
-                heads[n_heads] = i
-                n_heads += 1
-        begin = end
+                        leader[i] = head
+                head = following[head]
+            agreement[i] = best
+        if best == 0 and count[slot] < _RUN_LEADERS:
+            if count[slot]:
+                following[last[slot]] = i
+            else:
+                first[slot] = i
+            last[slot] = i
+            count[slot] += 1
     return leader, agreement
 
 
@@ -337,8 +343,7 @@ def _words(data, start, stop, out):
     """Hashes of the words of a text, numbers masked; a CJK or kana character is a word."""
     stop = min(stop, start + LONGEST)
     n = 0
-    size = 0
-    h = _SEED
+    h, size = _SEED, 0
     gap = False
     digit = False
     i = start
@@ -367,8 +372,7 @@ def _words(data, start, stop, out):
             if size:
                 out[n] = _mix(h ^ _U(size))
                 n += 1
-                h = _SEED
-                size = 0
+                h, size = _SEED, 0
             gap = digit = False
         if f <= 57:
             if digit:

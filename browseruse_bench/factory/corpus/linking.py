@@ -128,16 +128,16 @@ def linked(records: Any, band: int, need: int) -> tuple[Any, Any]:
     from browseruse_bench.factory.corpus import kernels
 
     bands = kernels.band_keys(records["sketch"], band)
-    order = np.argsort(bands, kind="stable")
     leader, agreement = kernels.link(
-        order, bands, records["sketch"], records["entity"], records["old"], need
+        bands, records["sketch"], records["entity"], records["old"], need
     )
     joined = leader != np.arange(len(records))
     joins = np.empty(int(joined.sum()), JOIN)
     joins["child"] = records["key"][joined]
     joins["leader"] = records["key"][leader[joined]]
     joins["agreement"] = agreement[joined]
-    return records[~joined], joins
+    # A copy only where something is gone: later bands and passes join little.
+    return records[~joined] if len(joins) else records, joins
 
 
 def _spill(records: Any, band: int, parts: int, path: Path) -> list[int]:
