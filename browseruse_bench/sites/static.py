@@ -111,6 +111,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(body)))
         if location is not None:
             self.send_header("Location", location)
+        if self.close_connection:
+            # Or a browser behind a proxy asks for the next file on a connection that ends.
+            self.send_header("Connection", "close")
         self.end_headers()
         if with_body:
             self.wfile.write(body)

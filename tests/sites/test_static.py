@@ -34,11 +34,11 @@ def address(root: Path) -> Iterator[tuple[str, int]]:
 
 
 def ask(
-    address: tuple[str, int], path: str, method: str = "GET"
+    address: tuple[str, int], path: str, method: str = "GET", connection_is: str = "keep-alive"
 ) -> tuple[http.client.HTTPResponse, bytes]:
     connection = http.client.HTTPConnection(*address, timeout=10)
     try:
-        connection.request(method, path)
+        connection.request(method, path, headers={"Connection": connection_is})
         reply = connection.getresponse()
         return reply, reply.read()
     finally:
@@ -79,6 +79,13 @@ def test_a_folder_is_redirected_with_its_query_and_never_listed(address: tuple[s
 def test_head_has_the_length_and_no_body(address: tuple[str, int]):
     reply, content = ask(address, "/", "HEAD")
     assert (reply.status, reply.getheader("Content-Length"), content) == (200, "7", b"")
+
+
+@pytest.mark.parametrize("wish", ["close", "keep-alive"])
+def test_an_answer_says_whether_its_connection_ends(address: tuple[str, int], wish: str):
+    # A browser behind a proxy that asks for one answer only would send the next request into it.
+    reply, _ = ask(address, "/", connection_is=wish)
+    assert reply.getheader("Connection") == ("close" if wish == "close" else None)
 
 
 def test_change_sees_the_path_below_the_folder(root: Path):
