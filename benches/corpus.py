@@ -1,12 +1,13 @@
 """Measures the filter on generated corpora with known truth, beside its peers.
 
+    python benches/corpus.py                    one seed of quality, and a million rows end to end
     python benches/corpus.py quality            five seeds of 50,000 distinct texts: P, R, B3 F
     python benches/corpus.py peers PYTHON       the near-duplicate step and exact grouping beside
                                                 rensa, datasketch and polars, run by PYTHON
     python benches/corpus.py scale N [DIR]      N rows end to end: rows/s, processor time, peak
 
-`scale` makes the corpus in DIR first, where it is not there (N of 0: takes what is there); with `--limit GB` the filter works
-under that limit on its address space. Give one figure at a time to a calm machine; both wall and
+`scale` makes the corpus in DIR first, where it is not there (N of 0: takes what is there); with
+`--limit GB` the filter works under that limit on its address space. Give one figure at a time to a calm machine; both wall and
 processor time are said.
 """
 
@@ -134,7 +135,7 @@ def peers(python: str, n: int, seed: int) -> None:
         path = Path(folder) / "texts.json"
         path.write_text(json.dumps(texts))
         for peer in ("rensa", "datasketch"):
-            script = str(Path(__file__).with_name("corpus_peers.py"))
+            script = str(Path(__file__).with_name("_corpus_peers.py"))
             out = subprocess.run(
                 [python, script, peer, str(path)], check=True, capture_output=True, text=True
             )
@@ -273,7 +274,7 @@ def _peak_mb() -> float:
 def main() -> None:
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    commands = parser.add_subparsers(dest="command", required=True)
+    commands = parser.add_subparsers(dest="command")
     one = commands.add_parser("quality")
     one.add_argument("--seeds", type=int, default=5)
     one.add_argument("--n", type=int, default=50_000)
@@ -290,7 +291,12 @@ def main() -> None:
     one.add_argument("--seed", type=int, default=7)
     one.add_argument("--limit", type=float, default=None)
     a = parser.parse_args()
-    if a.command == "quality":
+    if a.command is None:
+        quality(1, 50_000, 0.5)
+        with tempfile.TemporaryDirectory(prefix="bench-") as name:
+            make(Path(name), 1_000_000, 7)
+            scale(Path(name), None)
+    elif a.command == "quality":
         quality(a.seeds, a.n, a.similarity)
     elif a.command == "peers":
         peers(a.python, a.n, a.seed)
