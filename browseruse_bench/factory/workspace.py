@@ -15,7 +15,7 @@ import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -127,6 +127,16 @@ class WorkspaceConfig(Record):
     personas: Personas = Personas()
     suitability: SuitabilityLimits = SuitabilityLimits()
     budget: BudgetLimits = BudgetLimits()
+
+    def behind(self, role: str) -> dict[str, Any] | None:
+        """Which model has a role and with which parameters it is asked: what decides its replies.
+        None: nobody has it.
+        """
+        name = self.roles.get(role)
+        if name is None or name not in self.models:
+            return None if name is None else {"id": name}
+        said = self.models[name].as_json()
+        return {key: said.get(key) for key in ("id", "base_url", "params", "extra_body", "schema")}
 
 
 @dataclass(frozen=True)

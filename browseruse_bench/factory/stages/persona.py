@@ -56,7 +56,7 @@ class Persona(Stage[Candidate, Candidate]):
     def settings(self) -> Mapping[str, Any]:
         """The model, the domain of e-mail addresses, and the countries."""
         return {
-            "model": self._config.roles.get("persona"),
+            "model": self._config.behind("persona"),
             "email_domain": self._config.personas.email_domain,
             "country": self._config.personas.default_country,
             "countries": COUNTRIES,

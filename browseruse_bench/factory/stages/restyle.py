@@ -49,7 +49,7 @@ class Restyle(Stage[Candidate, Candidate]):
 
     def settings(self) -> Mapping[str, Any]:
         """The model."""
-        return {"model": self._config.roles.get("restyler")}
+        return {"model": self._config.behind("restyler")}
 
     async def settle(self, unit: Candidate, ctx: Context) -> Kept[Candidate] | Dropped:
         """Kept as it is now written, or dropped with both texts and the difference."""

@@ -39,7 +39,7 @@ class Suitability(Stage[Candidate, Candidate]):
 
     def __init__(self, config: WorkspaceConfig) -> None:
         """Of a workspace."""
-        self._model = config.roles.get("labeller")
+        self._model = config.behind("labeller")
         self.collects = config.suitability.batch
         self.prompt = shipped()
         self._chosen: Chosen | None = None
