@@ -111,7 +111,7 @@ def test_ctrl_c_ends_the_browser_before_the_parent(tmp_path):
     parent = start(tmp_path)
     assert parent.stdout.readline() == "open\n"
     parent.send_signal(signal.SIGINT)
-    assert parent.wait(10) == 130
+    assert parent.wait(45) == 130
     parent.stdout.close()
     assert left_of(tmp_path) == []
     assert not (tmp_path / "work").exists()
