@@ -66,7 +66,7 @@ def test_each_script_earns_what_the_index_says(installed, tmp_path):
             mode="ids",
             task_ids=tuple(INDEX),
             model=f"scripted:{FOLDER}",
-            concurrency=3,
+            concurrency=2,
             experiments=tmp_path,
         )
     )
