@@ -317,7 +317,7 @@ async def _spawn(
                 pass_fds=(commands, answers, *(report.pass_fds if report else ())),
                 removes=(temporary, request.work),
             )
-    except BaseException:
+    except BaseException:  # a cancelled start, too, leaves nobody who would report
         if report is not None:
             report.give_up()
         raise

@@ -129,7 +129,7 @@ async def _made_and_judged(
             if executed.n_stopped and not executed.over_budget:
                 # A stopped command asks nothing further; `bubench eval` goes on.
                 _cancel(at_work)
-        except BaseException:
+        except BaseException:  # whatever ends the run, Ctrl-C too, ends the judging beside it
             _cancel(at_work)
             raise
         finally:

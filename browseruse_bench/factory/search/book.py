@@ -262,7 +262,7 @@ class _Asking:
                 # A provider that is away is away for all.
                 self._stopped = len(self._outages) >= IN_FLIGHT
                 continue
-            except BaseException:
+            except BaseException:  # whatever ends one worker, Ctrl-C too, ends the others
                 self._stopped = True
                 raise
             self._done.append(line)
