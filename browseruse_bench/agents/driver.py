@@ -153,14 +153,12 @@ class Driver:
 
     async def click(self, target: Target) -> None:
         """Click in the middle of an element with the mouse, once nothing covers it."""
-        _, place = await self._placed(target)
-        await self._mouse(place)
+        await self._strike(target)
         await self.settle()
 
     async def type(self, target: Target, text: str, *, clear: bool) -> None:
         """Click into a field and type; `clear` replaces what is there."""
-        element, place = await self._placed(target)
-        await self._mouse(place)
+        element = await self._strike(target)
         ready = await self._call(element, "prepare", text, clear)
         if "why" in ready:
             raise AgentError(ready["why"])
@@ -203,13 +201,14 @@ class Driver:
         await self.settle()
 
     async def wait_text(self, text: str, timeout_s: float) -> None:
-        """Return as soon as the page shows `text`."""
+        """Return once the page shows `text` and has settled."""
 
         async def shown() -> bool | None:
             reading = await self._tabs.evaluate(self.target_id, PAGE_TEXT, timeout_s=_CALL_S)
             return text in reading["text"] or None
 
         await self._until(shown, f"the page does not show '{text}'", timeout_s=timeout_s)
+        await self.settle()
 
     async def extract(self, wanted: Extract) -> str:
         """The text of an element, or what the pattern finds in it."""
@@ -310,15 +309,37 @@ class Driver:
         await self._cdp.send("Target.activateTarget", {"targetId": target_id})
         await self.settle()
 
+    async def _strike(self, target: Target) -> str:
+        """Click an element, again where the page moved it away in between; return its id."""
+        deadline = asyncio.get_running_loop().time() + FIND_S
+        while True:
+            element, place = await self._placed(target)
+            await self._mouse(place)
+            missed = await self._missed(element)
+            if missed is None:
+                return element
+            if asyncio.get_running_loop().time() >= deadline:
+                raise AgentError(f"{missed} after {FIND_S:g} s")
+
     async def _placed(self, target: Target) -> tuple[str, dict[str, float]]:
         async def placed() -> tuple[str, dict[str, float]] | str | None:
             element = await self._find(target)
             if element is None:
                 return None
-            place = await self._call(element, "place")
+            place = await self._call(element, "aim")
             return place.get("why") or (element, place)
 
         return await self._until(placed, "not found")
+
+    async def _missed(self, element: str) -> str | None:
+        """Why the press after `_placed` reached nothing; None: it did reach the element."""
+        try:
+            answer = await self._call(element, "struck", timeout_s=_CALL_S)
+        except (BrowserError, TimeoutError):
+            if self._cdp.closed:
+                raise
+            return None  # it replaced the document, closed the tab or keeps the page busy
+        return answer.get("why")
 
     async def _find(self, target: Target) -> str | None:
         """Object id of the element in the isolated world, if it is there now."""
@@ -399,7 +420,9 @@ class Driver:
             if self._tabs.find(self.target_id) is not None:
                 raise
 
-    async def _call(self, element: str, function: str, *arguments: Any) -> dict[str, Any]:
+    async def _call(
+        self, element: str, function: str, *arguments: Any, timeout_s: float = _INPUT_S
+    ) -> dict[str, Any]:
         body = f"function(...args) {{ return {_ELEMENTS}.{function}(this, ...args); }}"
         answer = await self._send(
             "Runtime.callFunctionOn",
@@ -409,6 +432,7 @@ class Driver:
                 "arguments": [{"value": argument} for argument in arguments],
                 "returnByValue": True,
             },
+            timeout_s=timeout_s,
         )
         raise_if_thrown(answer)
         value: dict[str, Any] = answer["result"]["value"]

@@ -51,13 +51,7 @@
       const x = middle(left, right, innerWidth);
       const y = middle(top, bottom, innerHeight);
       const hit = element.getRootNode().elementFromPoint(x, y);
-      const label = hit?.closest('label');
-      const passes =
-        hit !== null &&
-        (element.contains(hit) ||
-          label?.control === element ||
-          (hit.contains(element) && getComputedStyle(element).pointerEvents === 'none'));
-      if (passes) return { x, y };
+      if (hit && this.reaches(element, hit)) return { x, y };
       const name = hit ? hit.localName + (hit.id ? `#${hit.id}` : '') : 'nothing';
       return { why: `it is covered by <${name}>` };
     };
@@ -70,6 +64,47 @@
     // A box inside the page may have scrolled it away; what is in sight does not move.
     element.scrollIntoView({ block: 'nearest', inline: 'nearest', behavior: 'instant' });
     return click(box());
+  },
+
+  // Whether a click whose innermost element is `hit` is one on `element`.
+  reaches(element, hit) {
+    return (
+      element.contains(hit) ||
+      hit.closest('label')?.control === element ||
+      (hit.contains(element) && getComputedStyle(element).pointerEvents === 'none')
+    );
+  },
+
+  // `place`, and what to do with the press that comes there: one that would reach something
+  // else, because the page moved in between, is swallowed whole. `struck` tells which it was.
+  aim(element) {
+    const at = this.place(element);
+    if (at.why) return at;
+    const hosts = []; // A press inside a shadow root may be told as one on its host.
+    for (let e = element; e; e = e.getRootNode().host) hosts.push(e);
+    const aim = { reached: null };
+    const hear = (event) => {
+      if (!event.isTrusted) return;
+      const hit = event.composedPath()[0];
+      aim.reached ??= hit instanceof Element && hosts.some((e) => this.reaches(e, hit));
+      if (aim.reached) return;
+      event.preventDefault();
+      event.stopImmediatePropagation();
+    };
+    const types = ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click'];
+    for (const type of types) addEventListener(type, hear, true);
+    aim.end = () => types.forEach((type) => removeEventListener(type, hear, true));
+    globalThis.bubenchAim?.end();
+    globalThis.bubenchAim = aim; // of the isolated world: the page does not see it
+    return at;
+  },
+
+  // {} once the press was done at `aim`; or {why} it was swallowed. A press that was not heard,
+  // as in a frame, counts as done.
+  struck() {
+    const aim = globalThis.bubenchAim;
+    aim?.end();
+    return aim?.reached === false ? { why: 'it moved away from under the mouse' } : {};
   },
 
   // Puts the focus and the selection where text is to go: {}; {set: true} if the value was

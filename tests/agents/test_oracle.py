@@ -254,6 +254,68 @@ async def test_element_below_the_fold_and_disabled_for_a_while_is_clicked(site, 
     assert end.report.answer == "ok"
 
 
+@browser
+async def test_element_that_moves_away_under_the_mouse_is_clicked_where_it_went(site, play):
+    """What lies at the old place by then hears nothing of it."""
+    site.pages["/"] = """<body style="margin:0"><div id=late></div>
+      <button style="display:block;height:60px" onclick="document.title='right'">Buy</button>
+      <script>
+        const heard = [];
+        for (const type of ['pointerdown', 'mousedown', 'mouseup', 'click'])
+          late.addEventListener(type, (e) => heard.push(type));
+        addEventListener('mousemove', () => (late.style.height = '400px'), { once: true });
+        late.onclick = () => (document.title = 'wrong');
+      </script><p id=heard></p><button onclick="document.getElementById('heard').textContent =
+        heard.join() || 'nothing'">Tell</button>"""
+    end = await play(
+        {"navigate": site.url + "/"},
+        {"click": {"text": "Buy"}},
+        {"extract": {"css": "title", "as": "t"}},
+        {"click": {"text": "Tell"}},
+        {"extract": {"css": "#heard", "as": "heard"}},
+        {"done": "{t}, {heard}"},
+    )
+    assert end.report.answer == "right, nothing"
+
+
+@browser
+async def test_element_that_always_moves_away_is_an_error(site, play, impatient):
+    site.pages["/"] = """<button style="position:fixed;left:0;top:0">Buy</button><script>
+      let left = 0;
+      addEventListener('mousemove', () => {
+        document.querySelector('button').style.left = `${(left = 600 - left)}px`;
+      });</script>"""
+    end = await play({"navigate": site.url + "/"}, {"click": {"text": "Buy"}})
+    assert end.report.reason.endswith("it moved away from under the mouse after 0.5 s")
+
+
+@browser
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<label>Agree <input type=checkbox id=x onchange=\"document.title+='ok'\"></label>",
+        "<div onclick=\"document.title+='ok'\">"
+        '<button id=x style="pointer-events:none">Buy</button></div>',
+        '<div id=x></div><script>x.attachShadow({mode: "closed"}).innerHTML ='
+        "`<button style=width:100% onclick=\"document.title+='ok'\">Buy</button>`;</script>",
+        "<iframe id=x srcdoc=\"<body style=height:99vh onclick=parent.document.title+='ok'>\"></iframe>",
+        "<button id=x onclick=\"document.title+='ok';alert('hello')\">Buy</button>",
+        "<button id=x onpointerdown=\"this.remove();document.title+='ok'\">Buy</button>",
+        "<button id=x onclick=\"document.title+='ok';document.body.innerHTML=''\">Buy</button>",
+    ],
+    ids=["label", "through", "shadow", "frame", "dialog", "removed", "emptied"],
+)
+async def test_click_is_done_once_whatever_hears_it(site, play, page):
+    site.pages["/"] = page
+    end = await play(
+        {"navigate": site.url + "/"},
+        {"click": {"css": "#x"}},
+        {"extract": {"css": "title", "as": "t"}},
+        {"done": "{t}"},
+    )
+    assert end.report.answer == "ok", end.report
+
+
 # Typing, keys, choosing, scrolling.
 
 
