@@ -57,7 +57,7 @@ class Corpus(Record):
     min_chars: int = Field(default=25, ge=1)
     max_chars: int = Field(default=20_000, ge=1, le=20_000)
     partitions: int | None = Field(default=None, ge=1, le=1024)
-    """Parts in which texts are grouped, a power of two; None: by the size of the first files."""
+    """Parts in which texts are grouped, a power of two; None: by the size of each drop."""
     engine: EngineName = "embedded"
     """Who does the jobs; the results are the same. `ray` needs the extra `ray`."""
 

@@ -4,7 +4,7 @@ drops/0001/
   plan.json      files, pieces, partitions: written first, so that what a drop is never moves
   read/ group/ examine/ link/      on the way; removed once the drop is done
   dropped/*.parquet   submissions that do not go on, with reason and evidence
-  members/  keep/     who follows whom; new tasks, and what older tasks gained
+  members/  keep/     who follows whom, with all texts; new tasks, and what older ones gained
   boilerplate.npy   hashes of lines that do not count when texts are compared
   drop.json      what it came to: the drop is done, and is never written again
 """
@@ -35,6 +35,7 @@ from browseruse_bench.factory.corpus.linking import PART_RECORDS, link_all
 from browseruse_bench.factory.corpus.reading import Read
 from browseruse_bench.factory.corpus.results import Keep, Members
 from browseruse_bench.factory.corpus.rules import Rules
+from browseruse_bench.factory.corpus.shelves import Shelf
 from browseruse_bench.records.base import Record
 from browseruse_bench.store.files import read_json, write_json
 
@@ -87,6 +88,11 @@ class Drop:
         file = self.path / "drop.json"
         return Outcome.model_validate(read_json(file)) if file.exists() else None
 
+    @property
+    def shelf(self) -> Shelf:
+        """Its books, once it is done."""
+        return Shelf(self.path, self.plan.partitions)
+
     def clean(self) -> None:
         """Remove what was on the way, if the drop is done."""
         if self.outcome is not None:
@@ -131,7 +137,7 @@ def plan_drop(
     plan = Plan(
         version=version,
         files=tuple(files),
-        partitions=earlier[-1].plan.partitions if earlier else partitions or by_size,
+        partitions=partitions or by_size,
         piece_rows=piece_rows,
         benchmarks_sha256=digest,
     )
@@ -170,7 +176,7 @@ class Work:
         link_all(
             path / "link",
             new=[job.records for job in examined[0]],
-            old=self._earlier_leaders(plan.partitions),
+            old=[file for drop in self.earlier for file in drop.shelf.files("keep", ".npy")],
             need=overlap.need(self.rules.similarity),
             engine=self.engine,
             part_records=self.part_records,
@@ -203,8 +209,9 @@ class Work:
             Group(
                 manifest=self.drop.path / "group" / f"{p:05}.json",
                 partition=p,
+                partitions=plan.partitions,
                 spills=tuple(spills),
-                members=tuple(d.path / "members" / f"{p:05}.parquet" for d in self.earlier),
+                earlier=tuple(drop.shelf for drop in self.earlier),
                 benchmarks=self.drop.path / "benchmarks.npz",
                 rules=self.rules,
             )
@@ -241,6 +248,7 @@ class Work:
             Examine(
                 manifest=self.drop.path / "examine" / job.manifest.name,
                 groups=job.groups,
+                variants=job.variants,
                 benchmarks=self.drop.path / "benchmarks.npz",
                 frequent=self.drop.path / "group" / "frequent.npy",
                 boilerplate=self.drop.path / BOILERPLATE,
@@ -251,11 +259,6 @@ class Work:
         self.tell("benchmarks, language and sketches of distinct texts")
         return jobs, self.engine.settle_all(jobs)
 
-    def _earlier_leaders(self, partitions: int) -> list[Path]:
-        return [
-            drop.path / "keep" / f"{p:05}.npy" for drop in self.earlier for p in range(partitions)
-        ]
-
     def _keep(
         self, plan: Plan, groups: Sequence[Group], examined: Sequence[Examine]
     ) -> list[dict[str, Any]]:
@@ -263,6 +266,7 @@ class Work:
             Members(
                 manifest=self.drop.path / "members" / group.manifest.name,
                 groups=group.groups,
+                variants=group.variants,
                 records=job.records,
                 alone=job.alone,
                 links=self.drop.path / "link" / "links.npz",

@@ -19,11 +19,14 @@ from typing import Any
 from browseruse_bench.factory.corpus import boilerplate, overlap
 from browseruse_bench.factory.corpus.books import Job, placed
 from browseruse_bench.factory.corpus.language import not_english
-from browseruse_bench.factory.corpus.reading import dropped_schema
+from browseruse_bench.factory.corpus.reading import combined, dropped_schema
 from browseruse_bench.factory.corpus.rules import Rules
+from browseruse_bench.factory.corpus.shelves import Shelf
 from browseruse_bench.factory.corpus.spill import read_partition, write_frame
-from browseruse_bench.factory.corpus.texts import of_arrow
-from browseruse_bench.records.base import content_key
+from browseruse_bench.factory.corpus.texts import of_arrow, unit_ids, unit_names
+
+COUNTED = ("rows", "count", "first", "last")
+"""What is said of a text: submissions, their count, the first and the last time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,9 +34,10 @@ class Group(Job):
     """The distinct texts of one partition."""
 
     partition: int
+    partitions: int
     spills: tuple[Path, ...]
-    members: tuple[Path, ...]
-    """The members of this partition in earlier drops."""
+    earlier: tuple[Shelf, ...]
+    """What earlier drops came to."""
     benchmarks: Path
     rules: Rules
 
@@ -41,6 +45,11 @@ class Group(Job):
     def groups(self) -> Path:
         """One row for each distinct text; `met`: it has a gram of a benchmark."""
         return self.manifest.with_suffix(".parquet")
+
+    @property
+    def variants(self) -> Path:
+        """One row for each other text of the same key."""
+        return self.manifest.with_suffix(".variants.parquet")
 
     @property
     def grams(self) -> Path:
@@ -53,16 +62,18 @@ class Group(Job):
         return self.manifest.with_suffix(".lines.npy")
 
     def outputs(self) -> tuple[Path, ...]:
-        return self.groups, self.grams, self.lines
+        return self.groups, self.variants, self.grams, self.lines
 
     def work(self) -> Mapping[str, Any]:
         import numpy as np
         import polars as pl
 
         parts = [read_partition(path, self.partition) for path in self.spills]
-        frame = grouped(pl.concat(parts)).join(
-            known_leaders(self.members), on="key", how="left", maintain_order="left"
-        )
+        frame, variants = grouped(pl.concat(parts))
+        del parts
+        write_frame(variants, self.variants)
+        known = known_leaders(self.earlier, self.partition, self.partitions)
+        frame = frame.join(known, on="key", how="left", maintain_order="left")
         new = frame.filter(pl.col("leader").is_null())
         texts = of_arrow(new["text"].to_arrow())
         seen, met = overlap.count_grams(
@@ -77,35 +88,42 @@ class Group(Job):
         return {"distinct": len(frame), "new": len(new), "rows": int(frame["rows"].sum())}
 
 
-def grouped(frame: Any) -> Any:
-    """One row for each content hash, sorted by it: the text of the smallest hash stands for all.
+def grouped(frame: Any) -> tuple[Any, Any]:
+    """(one row for each content hash, one for each other text with it), sorted by it.
 
-    `variants` counts texts that differ in more than case and marks: in masked numbers.
+    The text of the smallest hash stands for all; what it came with itself is in `own_rows` to
+    `own_last`. `numbers` of another text: it differs in a masked number, not in case and marks
+    alone.
     """
     import polars as pl
 
-    return (
-        frame.sort("key", "raw")
-        .group_by("key", maintain_order=True)
-        .agg(
-            pl.col("entity", "length").first(),
-            pl.col("rows", "count").sum(),
-            pl.col("first").min(),
-            pl.col("last").max(),
-            pl.col("text").first(),
-            pl.col("plain").n_unique().alias("variants"),
-            pl.col("text").last().alias("variant"),
-        )
-        .with_columns(pl.when(pl.col("variants") > 1).then(pl.col("variant")))
+    every = combined(frame).sort("key", "raw")
+    every = every.with_columns(
+        pl.Series("id", unit_ids(of_arrow(every["text"].to_arrow()))),
+        pl.col("key").is_first_distinct().alias("leads"),
     )
+    totals = every.group_by("key", maintain_order=True).agg(
+        pl.col("rows", "count").sum(), pl.col("first").min(), pl.col("last").max()
+    )
+    own = {f"own_{name}": name for name in COUNTED}
+    leads = every.filter("leads").select("id", "plain", "entity", "length", "text", **own)
+    groups = pl.concat([totals, leads], how="horizontal")
+    others = (
+        every.filter(~pl.col("leads"))
+        .join(groups.select("key", led="plain"), on="key", how="left", maintain_order="left")
+        .select("key", "id", *COUNTED, "text", numbers=pl.col("plain") != pl.col("led"))
+    )
+    return groups.drop("plain"), others
 
 
-def known_leaders(members: Sequence[Path]) -> Any:
-    """Key -> leader of what earlier drops kept."""
+def known_leaders(earlier: Sequence[Shelf], partition: int, partitions: int) -> Any:
+    """Key -> leader of what earlier drops kept, in one partition."""
     import polars as pl
 
     none = pl.DataFrame(schema={"key": pl.UInt64, "leader": pl.UInt64})
-    frames = [pl.read_parquet(path, columns=["key", "leader"]) for path in members]
+    frames = [
+        shelf.read("members", partition, partitions, columns=("key", "leader")) for shelf in earlier
+    ]
     return pl.concat([none, *frames]).unique("key")
 
 
@@ -127,6 +145,7 @@ class Examine(Job):
     """Benchmarks and language of the distinct texts of one partition, and their sketches."""
 
     groups: Path
+    variants: Path
     benchmarks: Path
     frequent: Path
     boilerplate: Path
@@ -176,7 +195,7 @@ class Examine(Job):
         for path, array in ((self.records, records), (self.alone, alone)):
             with placed(path) as temporary, temporary.open("wb") as file:
                 np.save(file, array)
-        refused = _dropped(frame, evidence)
+        refused = _dropped(frame, pl.read_parquet(self.variants), evidence)
         write_frame(refused, self.dropped)
         reasons = refused.group_by("reason").agg(pl.col("rows").sum()).sort("reason").iter_rows()
         return {"dropped": dict(reasons), "records": len(records), "alone": len(alone)}
@@ -201,16 +220,22 @@ class Examine(Job):
         return evidence
 
 
-def _dropped(frame: Any, evidence: Mapping[int, tuple[str, str]]) -> Any:
+def _dropped(frame: Any, variants: Any, evidence: Mapping[int, tuple[str, str]]) -> Any:
+    """A row for each text of the refused keys, those of variants among them."""
     import polars as pl
 
     if not evidence:
         return pl.DataFrame(schema=dropped_schema())
     order = sorted(evidence)
-    chosen = frame[order]
-    return chosen.select(
-        pl.Series("unit", [content_key([text]) for text in chosen["text"]]),
-        pl.Series("reason", [evidence[i][0] for i in order]),
-        pl.Series("evidence", [evidence[i][1] for i in order]),
-        *(pl.col(name) for name in ("rows", "count", "first", "last", "text")),
+    why = pl.DataFrame(
+        {
+            "key": frame["key"].gather(order),
+            "reason": [evidence[i][0] for i in order],
+            "evidence": [evidence[i][1] for i in order],
+        }
     )
+    own = frame[order].select("key", *(pl.col(f"own_{n}").alias(n) for n in COUNTED), "text")
+    every = pl.concat([own, variants.select("key", *COUNTED, "text")])
+    found = every.join(why, on="key", how="inner", maintain_order="left")
+    names = pl.Series("unit", unit_names(of_arrow(found["text"].to_arrow())), pl.String)
+    return found.select(names, "reason", "evidence", *COUNTED, "text")

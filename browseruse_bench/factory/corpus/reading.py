@@ -23,8 +23,7 @@ from browseruse_bench.factory.corpus.books import Job
 from browseruse_bench.factory.corpus.inputs import Piece, batches
 from browseruse_bench.factory.corpus.rules import Rules
 from browseruse_bench.factory.corpus.spill import write_frame, write_partitioned
-from browseruse_bench.factory.corpus.texts import of_arrow
-from browseruse_bench.records.base import content_key
+from browseruse_bench.factory.corpus.texts import of_arrow, unit_names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,21 +118,19 @@ def passed(frame: Any, rules: Rules) -> tuple[Any, Any]:
 
 
 def combined(frame: Any) -> Any:
-    """One row for each text that is the same but for case and marks, sorted by key; its text is
-    the one of the smallest hash.
-    """
+    """One row for each text, sorted by key."""
     import polars as pl
 
     return (
-        frame.sort("key", "plain", "raw")
-        .group_by("key", "plain", maintain_order=True)
+        frame.group_by("key", "raw")
         .agg(
-            pl.col("raw", "entity", "length").first(),
+            pl.col("plain", "entity", "length").first(),
             pl.col("rows", "count").sum(),
             pl.col("first").min(),
             pl.col("last").max(),
             pl.col("text").first(),
         )
+        .sort("key")
     )
 
 
@@ -141,7 +138,7 @@ def empty_distinct() -> Any:
     """No texts, with the columns of those that pass."""
     import polars as pl
 
-    unsigned = dict.fromkeys(("key", "plain", "raw", "entity"), pl.UInt64)
+    unsigned = dict.fromkeys(("key", "raw", "plain", "entity"), pl.UInt64)
     signed = dict.fromkeys(("rows", "count", "first", "last"), pl.Int64)
     return pl.DataFrame(schema={**unsigned, "length": pl.Int32, **signed, "text": pl.String})
 
@@ -152,7 +149,7 @@ def _dropped_frame(frame: Any, found: list[tuple[str, str]]) -> Any:
     if not found:
         return pl.DataFrame(schema=dropped_schema())
     return frame.select(
-        pl.Series("unit", [content_key([text]) for text in frame["text"]]),
+        pl.Series("unit", unit_names(of_arrow(frame["text"].to_arrow())), pl.String),
         pl.Series("reason", [reason for reason, _ in found]),
         pl.Series("evidence", [evidence for _, evidence in found]),
         pl.lit(1, pl.Int64).alias("rows"),

@@ -1,4 +1,4 @@
-"""What a person looks at: sampled drops, clusters with sampled members, and one unit's story."""
+"""What a person looks at: sampled drops, and clusters with sampled members."""
 
 # What arrays and tables hold is said in the docstrings: pyarrow ships no types, and those of numpy
 # and polars say nothing of columns.
@@ -7,11 +7,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 from browseruse_bench.factory.corpus.results import iso, tasks
+from browseruse_bench.factory.corpus.shelves import Shelf, finest
 from browseruse_bench.report.render import Table, markdown_table
 
 SAMPLED_DROPS = 10
@@ -23,22 +23,22 @@ _LEAST_MEMBERS = 3
 _SHOWN = 300
 
 
-def sections(drops: Sequence[Path], partitions: int) -> str:
+def sections(shelves: Sequence[Shelf]) -> str:
     """Markdown below a stage's own figures."""
-    parts = [_dropped(drops)]
-    largest, loosest = _chosen_clusters(drops, partitions)
-    parts += _clusters(drops, partitions, "Largest clusters", largest)
-    parts += _clusters(drops, partitions, "Loosest clusters", loosest)
-    parts.append(_masked(drops))
+    parts = [_dropped(shelves)]
+    largest, loosest = _chosen_clusters(shelves)
+    parts += _clusters(shelves, "Largest clusters", largest)
+    parts += _clusters(shelves, "Loosest clusters", loosest)
+    parts.append(_masked(shelves))
     return "\n".join(part for part in parts if part)
 
 
-def _dropped(drops: Sequence[Path]) -> str:
+def _dropped(shelves: Sequence[Shelf]) -> str:
     import polars as pl
 
     found: list[Any] = []
-    for drop in drops:
-        for path in sorted((drop / "dropped").glob("*.parquet")):
+    for shelf in shelves:
+        for path in sorted((shelf.path / "dropped").glob("*.parquet")):
             frame = pl.read_parquet(path, columns=["unit", "reason", "evidence", "text"])
             once = frame.unique(["unit", "reason"], keep="first", maintain_order=True).sort("unit")
             found.append(once.group_by("reason").head(SAMPLED_DROPS))
@@ -61,14 +61,15 @@ def _dropped(drops: Sequence[Path]) -> str:
     return f"## {table.title}\n\n{markdown_table(table)}" if table.rows else ""
 
 
-def _chosen_clusters(drops: Sequence[Path], partitions: int) -> tuple[Any, Any]:
+def _chosen_clusters(shelves: Sequence[Shelf]) -> tuple[Any, Any]:
     """The largest clusters by count, and those whose members are least like their leader."""
     import polars as pl
 
     large: list[Any] = []
     loose: list[Any] = []
+    partitions = finest(shelves)
     for partition in range(partitions):
-        frame = tasks(drops, partition).with_columns(
+        frame = tasks(shelves, partition, partitions).with_columns(
             (pl.col("similarity") / pl.col("distinct")).alias("tightness")
         )
         large.append(frame.sort("count", "key", descending=[True, False]).head(CLUSTERS))
@@ -80,10 +81,10 @@ def _chosen_clusters(drops: Sequence[Path], partitions: int) -> tuple[Any, Any]:
     )
 
 
-def _clusters(drops: Sequence[Path], partitions: int, title: str, chosen: Any) -> list[str]:
+def _clusters(shelves: Sequence[Shelf], title: str, chosen: Any) -> list[str]:
     if not len(chosen):
         return []
-    members = _members(drops, partitions, chosen["key"].to_list())
+    members = _members(shelves, chosen["key"].to_list())
     parts = [f"## {title}\n"]
     for row in chosen.iter_rows(named=True):
         own = members[row["key"]]
@@ -105,92 +106,69 @@ def _clusters(drops: Sequence[Path], partitions: int, title: str, chosen: Any) -
     return parts
 
 
-def _members(drops: Sequence[Path], partitions: int, leaders: Sequence[int]) -> dict[int, Any]:
+def _members(shelves: Sequence[Shelf], leaders: Sequence[int]) -> dict[int, Any]:
     """Twenty followers of each leader; the content hash, which says nothing of a text, draws."""
     import polars as pl
 
+    followers = pl.col("leader").is_in(list(leaders)) & (pl.col("key") != pl.col("leader"))
+    files = [file for shelf in shelves for file in shelf.files("members")]
+    drawn = [
+        pl.scan_parquet(file)
+        .filter(followers)
+        .select("key", "leader", "similarity", "count", "text")
+        .sort("key")
+        .group_by("leader", maintain_order=True)
+        .head(SAMPLED_MEMBERS)
+        .collect()
+        for file in files
+    ]
     found: dict[int, list[dict[str, Any]]] = {leader: [] for leader in leaders}
-    for partition in range(partitions):
-        for drop in drops:
-            rows = (
-                pl.scan_parquet(drop / "members" / f"{partition:05}.parquet")
-                .filter(pl.col("leader").is_in(list(leaders)) & (pl.col("key") != pl.col("leader")))
-                .select("key", "leader", "similarity", "count", "text")
-                .sort("key")
-                .group_by("leader", maintain_order=True)
-                .head(SAMPLED_MEMBERS)
-                .collect()
-            )
-            for row in rows.iter_rows(named=True):
-                if len(found[row["leader"]]) < SAMPLED_MEMBERS:
-                    found[row["leader"]].append(row)
+    for row in pl.concat(drawn).sort("key", maintain_order=True).iter_rows(named=True):
+        if len(found[row["leader"]]) < SAMPLED_MEMBERS:
+            found[row["leader"]].append(row)
     return found
 
 
-def _masked(drops: Sequence[Path]) -> str:
+def _masked(shelves: Sequence[Shelf]) -> str:
     """Samples of what masking numbers made one."""
     import polars as pl
 
     rows: list[tuple[str, ...]] = []
-    for drop in drops:
-        for path in sorted((drop / "members").glob("*.parquet")):
+    for shelf in shelves:
+        files = zip(
+            shelf.files("members"), shelf.files("members", ".variants.parquet"), strict=True
+        )
+        for own, other in files:
             if len(rows) >= SAMPLED_MEMBERS:
                 break
-            frame = (
-                pl.scan_parquet(path)
-                .filter(pl.col("variants") > 1)
-                .select("key", "variants", "text", "variant")
+            drawn = (
+                pl.scan_parquet(other)
+                .filter("numbers")
+                .group_by("key")
+                .agg(pl.len().alias("n"), pl.col("text").sort_by("id").first().alias("other"))
                 .sort("key")
                 .head(SAMPLED_MEMBERS - len(rows))
+                .join(pl.scan_parquet(own).select("key", "text"), on="key", how="left")
+                .sort("key")
                 .collect()
             )
             rows += [
-                (str(row["variants"]), _short(row["text"]), _short(row["variant"]))
-                for row in frame.iter_rows(named=True)
+                (str(row["n"] + 1), _short(row["text"]), _short(row["other"]))
+                for row in drawn.iter_rows(named=True)
             ]
     if not rows:
         return ""
     table = Table(
         title="Made one by masked numbers",
-        headers=("variants", "one", "another"),
+        headers=("texts", "one", "another"),
         rows=tuple(rows),
         right=frozenset({0}),
     )
-    return f"## {table.title}\n\n{markdown_table(table)}"
+    return (
+        f"## {table.title}\n\nAll of them are in `members/*.variants.parquet`; `bubench factory "
+        f"show` finds each by its own key.\n\n{markdown_table(table)}"
+    )
 
 
 def _short(text: str | None) -> str:
     return " ".join((text or "").split())[:_SHOWN]
-
-
-def find(drops: Sequence[Path], key: str) -> Mapping[str, Any] | None:
-    """What is known of a unit whose key begins so; None: no drop knows it."""
-    import polars as pl
-
-    if not drops:
-        return None
-    begins = pl.col("unit").str.starts_with(key)
-    for drop in drops:
-        for path in sorted((drop / "keep").glob("[0-9]*.parquet")):
-            if path.name.endswith(".grown.parquet"):
-                continue
-            hit = pl.scan_parquet(path).filter(begins).select("key").head(1).collect()
-            if len(hit):
-                frame = tasks(drops, int(path.stem)).filter(pl.col("key") == hit["key"][0])
-                return _story(frame.row(0, named=True), status="kept")
-        for path in sorted((drop / "dropped").glob("*.parquet")):
-            hit = pl.scan_parquet(path).filter(begins).head(1).collect()
-            if len(hit):
-                return _story(hit.row(0, named=True), status="dropped")
-    return None
-
-
-def _story(row: Mapping[str, Any], *, status: str) -> dict[str, Any]:
-    names = ("reason", "evidence", "count", "distinct", "text")
-    return {
-        "key": row["unit"],
-        "status": status,
-        "first_seen": iso(row["first"]),
-        "last_seen": iso(row["last"]),
-        **{name: row[name] for name in names if name in row},
-    }

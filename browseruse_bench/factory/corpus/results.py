@@ -14,13 +14,15 @@ from pathlib import Path
 from typing import Any
 
 from browseruse_bench.factory.corpus.books import Job, placed
+from browseruse_bench.factory.corpus.grouping import COUNTED
 from browseruse_bench.factory.corpus.linking import is_in
+from browseruse_bench.factory.corpus.shelves import Shelf, finest
 from browseruse_bench.factory.corpus.spill import (
     read_partition,
     write_frame,
     write_partitioned,
 )
-from browseruse_bench.records.base import content_key
+from browseruse_bench.factory.corpus.texts import of_arrow, unit_names
 from browseruse_bench.records.candidate import Candidate
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,6 +33,7 @@ class Members(Job):
     """Whom each distinct text of one partition follows, and what that adds to its leader."""
 
     groups: Path
+    variants: Path
     records: Path
     alone: Path
     links: Path
@@ -42,12 +45,17 @@ class Members(Job):
         return self.manifest.with_suffix(".parquet")
 
     @property
+    def others(self) -> Path:
+        """One row for each other text with the content hash of a member."""
+        return self.manifest.with_suffix(".variants.parquet")
+
+    @property
     def totals(self) -> Path:
         """One row for each leader, in partitions by its content hash."""
         return self.manifest.with_suffix(".arrow")
 
     def outputs(self) -> tuple[Path, ...]:
-        return self.members, self.totals
+        return self.members, self.others, self.totals
 
     def work(self) -> Mapping[str, Any]:
         import numpy as np
@@ -71,7 +79,10 @@ class Members(Job):
             pl.coalesce("leader", pl.Series("follows", follows)).alias("leader"),
             (pl.Series(alike.astype(np.float32)) / kernels.SKETCH).alias("similarity"),
         ).filter(pl.Series(in_cluster))
-        write_frame(frame.drop("entity", "length", "met"), self.members)
+        own = [f"own_{name}" for name in COUNTED]
+        write_frame(frame.drop("entity", "length", "met", *own), self.members)
+        others = pl.read_parquet(self.variants)
+        write_frame(others.join(frame.select("key"), on="key", how="semi"), self.others)
         totals = frame.group_by("leader").agg(
             pl.col("rows", "count").sum(),
             pl.col("first").min(),
@@ -123,7 +134,7 @@ class Keep(Job):
         )
         kept = totals.join(own.select("key", "text"), on="key", how="inner").sort("key")
         grown = totals.join(own.select("key"), on="key", how="anti").sort("key")
-        units = pl.Series("unit", [content_key([text]) for text in kept["text"]], pl.String)
+        units = pl.Series("unit", unit_names(of_arrow(kept["text"].to_arrow())), pl.String)
         write_frame(kept.with_columns(units), self.kept)
         write_frame(grown, self.grown)
         records = np.load(self.records)
@@ -147,24 +158,27 @@ def added(frames: Sequence[Any]) -> Any:
     )
 
 
-def tasks(drops: Sequence[Path], partition: int) -> Any:
+def tasks(shelves: Sequence[Shelf], partition: int, partitions: int) -> Any:
     """All tasks of one partition with what all drops add to them, sorted by content hash."""
     import polars as pl
 
-    kept = pl.concat([pl.read_parquet(drop / "keep" / f"{partition:05}.parquet") for drop in drops])
-    columns = ["key", "rows", "count", "distinct", "similarity", "first", "last"]
-    parts = [kept.select(columns)]
-    for drop in drops:
-        parts.append(
-            pl.read_parquet(drop / "keep" / f"{partition:05}.grown.parquet").select(columns)
-        )
-    return kept.select("key", "unit", "text").join(added(parts), on="key", how="left").sort("key")
+    columns = ("key", "rows", "count", "distinct", "similarity", "first", "last")
+    kept = pl.concat(
+        shelf.read("keep", partition, partitions, columns=(*columns, "unit", "text"))
+        for shelf in shelves
+    )
+    grown = [
+        shelf.read("keep", partition, partitions, columns=columns, suffix=".grown.parquet")
+        for shelf in shelves
+    ]
+    sums = added([kept.select(columns), *grown])
+    return kept.select("key", "unit", "text").join(sums, on="key", how="left").sort("key")
 
 
-def candidates(drops: Sequence[Path], partitions: int) -> Iterator[Candidate]:
+def candidates(shelves: Sequence[Shelf]) -> Iterator[Candidate]:
     """All tasks of a workspace, one partition at a time in memory, by content hash."""
-    for partition in range(partitions):
-        for row in tasks(drops, partition).iter_rows(named=True):
+    for partition in range(finest(shelves)):
+        for row in tasks(shelves, partition, finest(shelves)).iter_rows(named=True):
             yield Candidate(
                 text=row["text"],
                 origin=row["unit"],

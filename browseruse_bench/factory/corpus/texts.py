@@ -56,3 +56,24 @@ def of_strings(texts: Sequence[str]) -> Texts:
     offsets = np.zeros(len(encoded) + 1, np.int64)
     np.cumsum([len(text) for text in encoded], out=offsets[1:])
     return Texts(np.frombuffer(b"".join(encoded) or b"\0", np.uint8), offsets)
+
+
+def units(texts: Texts) -> Any:
+    """`content_key([text])` of each text: uint32, n x 8, the first words first."""
+    from browseruse_bench.factory.corpus import unit_kernels
+
+    return unit_kernels.units(*texts)
+
+
+def unit_ids(texts: Texts) -> Any:
+    """The first 64 bits of the unit of each text."""
+    import numpy as np
+
+    words = units(texts)
+    return (words[:, 0].astype(np.uint64) << np.uint64(32)) | words[:, 1]
+
+
+def unit_names(texts: Texts) -> list[str]:
+    """The unit of each text, 64 hex digits."""
+    name = units(texts).astype(">u4").tobytes().hex()
+    return [name[i : i + 64] for i in range(0, len(name), 64)]

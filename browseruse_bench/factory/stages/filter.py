@@ -16,12 +16,13 @@ from typing import Any
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory.context import Context
-from browseruse_bench.factory.corpus import drops, report
+from browseruse_bench.factory.corpus import drops, report, story
 from browseruse_bench.factory.corpus.engines import Embedded, Engine, OnRay
 from browseruse_bench.factory.corpus.inputs import found_files, new_files
 from browseruse_bench.factory.corpus.overlap import read_references
 from browseruse_bench.factory.corpus.results import candidates
 from browseruse_bench.factory.corpus.rules import REASONS, Rules
+from browseruse_bench.factory.corpus.shelves import Shelf
 from browseruse_bench.factory.stage import Flow, Source
 from browseruse_bench.factory.workspace import WorkspaceConfig
 from browseruse_bench.records.candidate import Candidate
@@ -34,7 +35,7 @@ class Filter(Source[Candidate]):
     """Reads what is new in the corpus; files that came in before are never read again."""
 
     name = "filter"
-    version = 2
+    version = 3
     zone = "restricted"
     gives = Candidate
     reasons = REASONS
@@ -123,23 +124,21 @@ class Filter(Source[Candidate]):
         return Flow(n_in=n_in, kept=kept, dropped=dict(sorted(dropped.items())), failed=failed)
 
     def kept(self, folder: Path) -> Iterator[Candidate]:
-        done = _done(folder)
-        if done:
-            yield from candidates([drop.path for drop in done], done[0].plan.partitions)
+        shelves = _shelves(folder)
+        if shelves:
+            yield from candidates(shelves)
 
     def find(self, folder: Path, key: str) -> Mapping[str, Any] | None:
-        return report.find([drop.path for drop in _done(folder)], key)
+        return story.find(_shelves(folder), key)
 
     def report(self, folder: Path) -> str:
         """Drops with their evidence, and clusters for a person to judge."""
-        done = _done(folder)
-        if not done:
-            return ""
-        return report.sections([drop.path for drop in done], done[0].plan.partitions)
+        shelves = _shelves(folder)
+        return report.sections(shelves) if shelves else ""
 
 
-def _done(folder: Path) -> list[drops.Drop]:
-    return [drop for drop in drops.drops_in(folder) if drop.outcome is not None]
+def _shelves(folder: Path) -> list[Shelf]:
+    return [drop.shelf for drop in drops.drops_in(folder) if drop.outcome is not None]
 
 
 def _set_aside_other_versions(folder: Path, version: int) -> None:

@@ -78,9 +78,14 @@ def story(root):
     import polars as pl
 
     folder = root / "filter" / "drops"
-    members = pl.concat([pl.read_parquet(p) for p in sorted(folder.glob("*/members/*.parquet"))])
-    dropped = pl.concat([pl.read_parquet(p) for p in sorted(folder.glob("*/dropped/*.parquet"))])
-    follows = members.select(
-        "key", "leader", "similarity", "rows", "count", "first", "last", "text"
+    said = ["key", "rows", "count", "first", "last", "text"]
+
+    def lines(pattern, *columns):
+        frame = pl.concat([pl.read_parquet(p) for p in sorted(folder.glob(pattern))])
+        return sorted(map(str, frame.select(columns or frame.columns).rows()))
+
+    return (
+        lines("*/members/?????.parquet", "leader", "similarity", *said),
+        lines("*/members/*.variants.parquet", "numbers", *said),
+        lines("*/dropped/*.parquet"),
     )
-    return sorted(map(str, follows.rows())), sorted(map(str, dropped.rows()))

@@ -1,3 +1,4 @@
+import collections
 import json
 import random
 import signal
@@ -10,8 +11,9 @@ import pytest
 
 from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.factory import STAGES
-from browseruse_bench.factory.corpus import books
+from browseruse_bench.factory.corpus import books, drops
 from browseruse_bench.factory.stages import filter as stage_module
+from browseruse_bench.records.base import content_key
 from tests.factory.corpus.filtering import (
     COLUMNS,
     WISHES,
@@ -289,6 +291,87 @@ def test_a_task_and_a_dropped_submission_are_found_by_the_beginning_of_their_key
     found = stage.find(folder, dropped["unit"][0][:10])
     assert (found["status"], found["reason"]) == ("dropped", "too_short")
     assert stage.find(folder, "0" * 20) is None
+
+
+def told(stage, folder, text):
+    return stage.find(folder, content_key([text]))
+
+
+def test_every_combined_submission_is_found_by_its_own_key_BL067(tmp_path):  # noqa: N802
+    numbers = [f"{ONE} for {n} people on May {n}" for n in (2, 3, 7, 11)]
+    others = [numbers[0].upper(), f"  {numbers[1]}!", f"{numbers[2]} thx"]
+    write_lines(tmp_path / "in" / "1.jsonl", [row(t, n=i + 1) for i, t in enumerate(numbers)])
+    write_lines(tmp_path / "in" / "2.jsonl", [*map(row, others), row(numbers[0]), row(OTHER)])
+    flow, kept = run(tmp_path)
+    task = next(task for task in kept if task.text != OTHER)
+    assert (flow.kept, flow.dropped, task.count) == (2, {"combined": 7}, 14)
+    folder, stage = tmp_path / "filter", made_filter(tmp_path)
+    ways = set()
+    for text in {*numbers, *others} - {task.text}:
+        known = told(stage, folder, text)
+        assert (known["status"], known["text"]) == ("combined", text)
+        assert (known["key"], known["task"]) == (task.key, task.text)
+        assert stage.find(folder, content_key([text])[:9]) == known
+        ways.add(known["differs_in"])
+    assert ways == {"numbers", "case, spaces or marks", "words"}
+    whole = told(stage, folder, task.text)
+    assert {entry["text"] for entry in whole["shown"]} == {*numbers, *others} - {task.text}
+    assert (whole["status"], whole["other_texts"]) == ("kept", 6)
+
+
+def test_a_variant_of_a_dropped_text_is_found_with_its_reason_and_count(tmp_path):
+    (tmp_path / "public.json").write_text(json.dumps([{"task_id": "p9", "task": ONE + " by 7 pm"}]))
+    texts = [f"{ONE} by {n} pm" for n in (7, 8, 9)]
+    write_lines(tmp_path / "in" / "a.jsonl", [row(t, n=i + 1) for i, t in enumerate(texts)])
+    flow, _ = run(tmp_path, benchmarks=("public.json",))
+    assert flow.dropped == {"benchmark_overlap": 3}
+    known = [told(made_filter(tmp_path), tmp_path / "filter", text) for text in texts]
+    assert [(k["reason"], k["count"], k["text"]) for k in known] == [
+        ("benchmark_overlap", i + 1, text) for i, text in enumerate(texts)
+    ]
+
+
+def test_all_that_came_in_is_found_by_its_key_but_what_has_no_right(tmp_path):
+    for part, seed in enumerate((1, 2)):
+        write_lines(tmp_path / "in" / f"{part}.jsonl", submissions(seed, 90))
+        run(tmp_path, partitions=1 << part)
+    folder, stage = tmp_path / "filter", made_filter(tmp_path)
+    statuses = collections.Counter()
+    for made in [*submissions(1, 90), *submissions(2, 90)]:
+        known = told(stage, folder, made["prompt"])
+        if known is None:
+            assert made["use"] == "no"
+        else:
+            statuses[known["status"]] += 1
+            assert known["text"] == made["prompt"]
+    assert set(statuses) == {"kept", "dropped", "combined"}
+
+
+def test_a_later_drop_may_have_more_partitions_or_fewer(tmp_path):
+    rows = submissions(n=300)
+    for name, counts in (("same", (2, 2, 2)), ("other", (1, 8, 4))):
+        for part, partitions in enumerate(counts):
+            write_lines(
+                tmp_path / name / "in" / f"{part}.jsonl", rows[100 * part : 100 * part + 100]
+            )
+            flow, kept = run(tmp_path / name, partitions=partitions)
+        plans = sorted((tmp_path / name).glob("filter/drops/*/plan.json"))
+        assert tuple(json.loads(p.read_text())["partitions"] for p in plans) == counts
+        if name == "same":
+            expected = flow, sorted(kept, key=lambda task: task.key)
+    assert (flow, sorted(kept, key=lambda task: task.key)) == expected
+    assert story(tmp_path / "other") == story(tmp_path / "same")
+
+
+def test_a_drop_has_the_partitions_that_its_own_size_asks_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(drops, "_PARTITION_BYTES", 4000)
+    for part, n in enumerate((10, 400)):
+        write_lines(tmp_path / "in" / f"{part}.jsonl", submissions(part, n))
+        run(tmp_path, partitions=None)
+    counts = [
+        len(list(d.glob("keep/?????.parquet"))) for d in sorted(tmp_path.glob("filter/drops/*"))
+    ]
+    assert counts == [4, 16]
 
 
 def test_the_report_samples_the_largest_and_the_loosest_clusters(tmp_path):
