@@ -118,18 +118,9 @@ def plan_drop(
     """Begin a drop.
 
     Raises:
-        ConfigError: the benchmarks are not those of the drops before, or `partitions` is no
-            power of two.
+        ConfigError: `partitions` is no power of two.
     """
     earlier = drops_in(folder)
-    digest = hashlib.sha256(
-        json.dumps([[r.benchmark, r.id, r.text] for r in references]).encode()
-    ).hexdigest()
-    if earlier and earlier[-1].plan.benchmarks_sha256 != digest:
-        raise ConfigError(
-            "workspace.toml: [corpus] benchmarks: their texts changed since files came in; put "
-            "them back, or begin anew with `bubench factory run filter --restart`"
-        )
     if partitions is not None and partitions & (partitions - 1):
         raise ConfigError(f"workspace.toml: [corpus] partitions: {partitions}: not a power of two")
     size = sum(file.size for file in files)
@@ -139,13 +130,43 @@ def plan_drop(
         files=tuple(files),
         partitions=partitions or by_size,
         piece_rows=piece_rows,
-        benchmarks_sha256=digest,
+        benchmarks_sha256=_digest(references),
     )
     drop = Drop(folder / "drops" / f"{len(earlier) + 1:04}")
     drop.path.mkdir(parents=True, exist_ok=True)
     overlap.build(references, mask=mask).save(drop.path / "benchmarks.npz")
     write_json(drop.path / "plan.json", plan.model_dump(mode="json"))
     return drop
+
+
+def refuse_other_benchmarks(folder: Path, references: Sequence[overlap.Reference]) -> None:
+    """All drops were compared with these texts, or there is no drop yet.
+
+    Raises:
+        ConfigError: texts were added or taken away since files came in: what was kept may hold
+            them; how many of which benchmark is said.
+    """
+    planned = drops_in(folder)
+    if not planned or planned[-1].plan.benchmarks_sha256 == _digest(references):
+        return
+    before = Counter(overlap.Index.load(planned[-1].path / "benchmarks.npz").references)
+    now = Counter(references)
+    changes = [
+        f"{n} of {name} {how}"
+        for how, texts in (("added", now - before), ("removed", before - now))
+        for name, n in sorted(Counter(text.benchmark for text in texts).items())
+    ]
+    raise ConfigError(
+        f"workspace.toml: [corpus] benchmarks: texts changed since files came in "
+        f"({', '.join(changes)}): what was kept was not compared with these. Put them back, or "
+        "read and compare everything again with `bubench factory run filter --restart` (what is "
+        "there is kept aside)"
+    )
+
+
+def _digest(references: Sequence[overlap.Reference]) -> str:
+    texts = [[reference.benchmark, reference.id, reference.text] for reference in references]
+    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +127,14 @@ def known_leaders(earlier: Sequence[Shelf], partition: int, partitions: int) -> 
     return pl.concat([none, *frames]).unique("key")
 
 
-@cache
 def load_index(path: Path) -> overlap.Index:
     """The benchmarks of a drop, read once for all jobs of a process."""
+    return _loaded(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=2)
+def _loaded(path: Path, written: int) -> overlap.Index:
+    del written
     return overlap.Index.load(path)
 
 

@@ -52,7 +52,8 @@ class Filter(Source[Candidate]):
         """Settle the drop that was begun, then one of all files that are new.
 
         Raises:
-            ConfigError: no file is named, no tag is permitted, or the engine is not installed.
+            ConfigError: no file is named, no tag is permitted, the engine is not installed, or
+                benchmarks changed since files came in.
             DataError: a file that came in before has changed.
         """
         stop = threading.Event()
@@ -65,6 +66,8 @@ class Filter(Source[Candidate]):
     def _run(self, ctx: Context, tell: Callable[[str], None], stop: threading.Event) -> Flow:
         self._refuse_nothing()
         _set_aside_other_versions(ctx.folder, self.version)
+        references = read_references(ctx.workspace, self._corpus.benchmarks)
+        drops.refuse_other_benchmarks(ctx.folder, references)
         engine = self._engine(stop)
         before = drops.drops_in(ctx.folder)
         for drop in before:
@@ -77,7 +80,7 @@ class Filter(Source[Candidate]):
             drop = drops.plan_drop(
                 ctx.folder,
                 files,
-                read_references(ctx.workspace, self._corpus.benchmarks),
+                references,
                 version=self.version,
                 mask=self._rules.mask,
                 partitions=self._corpus.partitions,

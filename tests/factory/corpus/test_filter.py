@@ -8,7 +8,9 @@ import time
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from browseruse_bench.cli.root import bubench
 from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.factory import STAGES
 from browseruse_bench.factory.corpus import books, drops
@@ -248,15 +250,58 @@ def test_a_file_that_changed_or_came_twice_is_refused(tmp_path):
         run(tmp_path)
 
 
-def test_benchmarks_that_change_between_drops_are_refused(tmp_path):
+@pytest.mark.parametrize("more", [True, False])
+def test_benchmarks_that_changed_are_refused_with_new_files_or_without(tmp_path, more):
     public = tmp_path / "public.json"
     public.write_text('[{"task": "a public task about a lighthouse"}]')
+    (tmp_path / "late.json").write_text(json.dumps([{"task": ONE}, {"task": OTHER}]))
     write_lines(tmp_path / "in" / "1.jsonl", [row(ONE)])
-    run(tmp_path, benchmarks=("public.json",))
+    expected = run(tmp_path, benchmarks=("public.json",))
+    if more:
+        write_lines(tmp_path / "in" / "2.jsonl", [row(f"{ONE} and more of it all")])
+    with pytest.raises(ConfigError, match="2 of late added.*run filter --restart"):
+        run(tmp_path, benchmarks=("public.json", "late.json"))
+    with pytest.raises(ConfigError, match="1 of public removed"):
+        run(tmp_path)
     public.write_text('[{"task": "another public task about a lighthouse"}]')
-    write_lines(tmp_path / "in" / "2.jsonl", [row(OTHER)])
-    with pytest.raises(ConfigError, match="benchmarks"):
+    with pytest.raises(ConfigError, match="1 of public added, 1 of public removed"):
         run(tmp_path, benchmarks=("public.json",))
+    if not more:
+        public.write_text('[{"task": "a public task about a lighthouse"}]')
+        assert run(tmp_path, benchmarks=("public.json",)) == expected
+
+
+def test_benchmarks_that_changed_while_a_drop_was_settled_are_refused(tmp_path, monkeypatch):
+    (tmp_path / "late.json").write_text(json.dumps([{"task": ONE}]))
+    write_lines(tmp_path / "in" / "1.jsonl", [row(ONE)])
+    with monkeypatch.context() as patch:
+        patch.setattr(drops.Work, "settle", lambda work: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            run(tmp_path)
+    with pytest.raises(ConfigError, match="1 of late added"):
+        run(tmp_path, benchmarks=("late.json",))
+    assert run(tmp_path)[0].kept == 1
+
+
+def test_a_restart_compares_everything_with_a_benchmark_that_came_later(tmp_path):
+    def bub(*arguments):
+        given = ["factory", *arguments, "--workspace", str(tmp_path)]
+        return CliRunner().invoke(bubench, given)
+
+    config = (
+        'name = "w"\n[corpus]\npaths = ["in"]\npermitted_tags = ["ok"]\n'
+        'columns = { text = "prompt", tag = "use" }\n'
+    )
+    (tmp_path / "workspace.toml").write_text(config)
+    (tmp_path / "late.json").write_text(json.dumps([{"task": ONE}]))
+    write_lines(tmp_path / "in" / "1.jsonl", [row(ONE), row(OTHER)])
+    assert bub("run", "filter").exit_code == 0
+    (tmp_path / "workspace.toml").write_text(config + 'benchmarks = ["late.json"]\n')
+    refused = bub("run", "filter")
+    assert refused.exit_code == 2
+    assert "--restart" in str(refused.output) + str(refused.exception)
+    again = bub("run", "filter", "--restart", "--json")
+    assert json.loads(again.stdout)[0]["flow"]["dropped"] == {"benchmark_overlap": 1}
 
 
 def test_a_missing_column_or_path_is_said_with_its_name(tmp_path):

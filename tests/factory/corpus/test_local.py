@@ -39,6 +39,18 @@ ADDRESSES = r"""
     http://staging.shop.test:3000/
     http://0x7f.1/ is up
     http://1/ is zero too
+    update 10.0.0.5
+    update 10.0.0.5 to 10.0.0.6 in the inventory
+    ssh to node 192.168.1.20
+    flash the firmware of 192.168.1.20
+    apply the patch 172.16.0.4 needs
+    ping 127。0。0。1
+    open http://１２７．０．０．１/status
+    reboot １０．０．０．５ please
+    read nas.home.arpa
+    http://printer.home.arpa/ is out of ink
+    stop what runs on localhost.
+    http://localhost./
 """
 FILES = r"""
     show file:///D:/docs/plan.html
@@ -54,6 +66,11 @@ FILES = r"""
     \\nas\media\film.mkv
     %USERPROFILE%\Music\a.mp3
     $HOME/list.txt
+    sum up C:/q3.xlsx
+    D:/reports/2025/q3.pdf
+    read /srv/www/index.html
+    what went wrong in /usr/local/etc/nginx.conf
+    start /Applications/Numbers.app
 """
 PUBLIC = r"""
     my C: drive is full, how do I clean it?
@@ -92,6 +109,22 @@ PUBLIC = r"""
     https://xn--bcher-kva.example
     Section 10.0.1.2 of the standard
     http://例え.テスト/
+    https://example.com/usr/local/x
+    https://example.com/srv/www/index.html
+    https://example.com/?f=/usr/local/x and more
+    https://example.com/a?file=C:/q3.xlsx
+    www.example.com/x?p=/home/ana/a.txt
+    the /applications/ page of acme.com
+    update 10.0.0.5 to 10.0.1
+    upgrade from 10.0.0.5 to 11 for free
+    what does the firmware update 10.0.0.5 change
+    install the security update 10.0.0.5
+    firmware 10.0.0.1 release notes
+    Chrome 127.0.0.0 user agents
+    on 10.11.12 and 2025.10.11
+    走了10。20。到家
+    choose a:/ or b:/
+    search for a/b testing or c:/d
 """
 
 
