@@ -35,7 +35,7 @@ class Filter(Source[Candidate]):
     """Reads what is new in the corpus; files that came in before are never read again."""
 
     name = "filter"
-    version = 3
+    version = 4
     zone = "restricted"
     gives = Candidate
     reasons = REASONS
