@@ -1,7 +1,7 @@
 """What of a text must be found in every rewriting of it, and what a rewriting may not add.
 
-Numbers and codes, addresses, quoted text, amounts of money, names, and whether anything is
-forbidden at all. Markers of a list (1. 2. 3.) are formatting, not numbers.
+Numbers and codes, addresses, quoted text, amounts of money, names, and how many things are
+forbidden or excepted. Markers of a list (1. 2. 3.) are formatting, not numbers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections import Counter
 from typing import Literal, NamedTuple
 
 from browseruse_bench.factory.persona.canonical import canonical
+from browseruse_bench.factory.restyle.negations import n_negations
 
 Kind = Literal["url", "email", "quoted", "number", "code", "money", "name", "negation"]
 _URL = re.compile(
@@ -24,9 +25,6 @@ _QUOTED = re.compile(
 _NUMBER = re.compile(r"\d+(?:[.,:/\-–]\d+)*")
 _CODE = re.compile(r"\b(?=\w*\d)(?=\w*[A-Z])\w{3,}\b")
 _MONEY = re.compile(r"[$£€¥₹₩]")
-_NEGATION = re.compile(
-    r"\b(?:not|no|never|none|without|except|excluding|cannot|avoid|unless|non)\b|n['’]t\b", re.I
-)
 _MARKER = re.compile(r"(?<!\d)(\d{1,2})[.)](?=\s*[A-Z])")
 _WORD = re.compile(r"[^\W\d_][\w'’.&-]*")
 _SENTENCE = re.compile(r"(?:^|[.!?:;\n*•]|\d[.)])\s*[\"'“«(\-–]*$")
@@ -67,8 +65,8 @@ def literals(text: str) -> Counter[Lost]:
     for kind, pattern in patterns:
         found.update(Lost(kind, match.group()) for match in pattern.finditer(text))
     found.update(Lost("name", name) for name in _names(text))
-    if _NEGATION.search(text):
-        found[Lost("negation", "something is forbidden or excepted")] += 1
+    if n := n_negations(text):
+        found[Lost("negation", "something is forbidden or excepted")] = n
     return found
 
 
@@ -94,11 +92,15 @@ def differences(original: str, rewritten: str) -> tuple[list[Lost], list[Lost]]:
     """(lost, gained): a literal of either text that the other does not hold as often.
 
     A name counts as there if its word is anywhere in the other text; something gained only if it
-    was not in the original at all.
+    was not in the original at all. Of prohibitions there must be as many in both.
     """
     before, after = literals(original), literals(rewritten)
     lost = [item for item, n in before.items() if not _holds(rewritten, after, item, n)]
-    gained = [item for item in after if not _holds(original, before, item, 1)]
+    gained = [
+        item
+        for item, n in after.items()
+        if not _holds(original, before, item, n if item.kind == "negation" else 1)
+    ]
     return sorted(lost), sorted(gained)
 
 

@@ -35,7 +35,7 @@ class Restyle(Stage[Candidate, Candidate]):
     """Rewrites a task, or says what the rewriting lost or added."""
 
     name = "restyle"
-    version = 1
+    version = 2
     zone = "clean"
     takes, gives = Candidate, Candidate
     reasons = frozenset(

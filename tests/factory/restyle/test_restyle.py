@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from browseruse_bench.factory.context import Context
 from browseruse_bench.factory.restyle.compare import Comparison, findings
 from browseruse_bench.factory.restyle.literals import differences, literals, without_markers
+from browseruse_bench.factory.restyle.negations import n_negations
 from browseruse_bench.factory.stage import Dropped, Kept
 from browseruse_bench.factory.stages.restyle import Restyle
 from browseruse_bench.factory.workspace import WorkspaceConfig
@@ -155,6 +156,63 @@ def test_markers_of_a_list_are_formatting_and_other_numbers_are_not():
 )
 def test_literals_are_found(text, kind, value):
     assert any(item == (kind, value) for item in literals(text))
+
+
+FORBIDS = "Find 2 hotels in Paris, but don't buy anything and don't sign in."
+
+
+@pytest.mark.parametrize(
+    ("rewritten", "reason"),
+    [
+        ("Could you find 2 hotels in Paris? Please don't buy anything.", "lost"),
+        ("Could you find 2 hotels in Paris? Please don't sign in.", "lost"),
+        ("Find 2 hotels in Paris; don't buy, sign in or call anybody.", "gained"),
+        ("Find 2 hotels in Paris. Do not buy anything, sign in, or contact anyone.", "gained"),
+        ("Find 2 hotels in Paris, never buying anything and without signing in, and no calls.", "gained"),
+        ("Could you find 2 hotels in Paris? Please don't buy anything or sign in.", ""),
+        ("Could you find 2 hotels in Paris without buying anything and without signing in?", ""),
+        ("I need 2 hotels in Paris. Please neither buy anything nor sign in.", ""),
+        ("Please find 2 hotels in Paris; avoid signing in, and never buy anything.", ""),
+        ("Please find 2 hotels in Paris (do not buy anything, do not sign in).", ""),
+    ],
+)  # fmt: skip
+def test_each_prohibition_is_counted(rewritten, reason):
+    lost, gained = differences(FORBIDS, rewritten)
+    assert {item.kind for item in lost} == ({"negation"} if reason == "lost" else set())
+    assert {item.kind for item in gained} == ({"negation"} if reason == "gained" else set())
+
+
+async def test_a_rewriting_that_loses_one_of_two_prohibitions_is_refused(tmp_path):
+    bad = {"text": "Could you find 2 hotels in Paris? Please don't buy anything."}
+    assert await dropped(tmp_path, FORBIDS, bad) == "literal_lost"
+    more = {"text": FORBIDS + " Do not call."}
+    assert await dropped(tmp_path, FORBIDS, more) == "literal_gained"
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("Find a hat", 0),
+        ("No more than 3, and don't forget the price", 0),
+        ("Couldn't you find item no. 5, no later than today?", 0),
+        ("do not buy, sign in, or contact anyone", 3),
+        ("do not buy, sign in or contact anyone", 3),
+        ("do not buy anything, just tell me whether red or blue is cheaper", 1),
+        ("don't buy or don't sign in", 2),
+        ("never buy; do not sign in unless asked", 3),
+        ("Bitte nicht kaufen und nicht anmelden", 2),
+        ("Kaufe nichts ohne Rabatt, keine Anmeldung", 2),
+        ("n'achetez pas et ne vous connectez pas, sans carte", 3),
+        ("no compres ni inicies sesión, sin tarjeta", 3),
+        ("non comprare e non accedere", 2),
+        ("não compre e nunca entre", 2),
+        ("niet kopen en niet inloggen", 2),
+        ("nie kupuj i nie loguj się", 2),
+        ("don’t buy, do n\u2019t sign in", 2),
+    ],
+)
+def test_negations_are_counted_in_several_languages(text, n):
+    assert n_negations(text) == n
 
 
 @given(st.text(max_size=80))
