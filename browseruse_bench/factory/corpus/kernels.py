@@ -113,6 +113,43 @@ def _hash(buffer, start, stop):
 
 
 @_compiled
+def _word(data, i):
+    """Eight bytes as a number, the first one lowest."""
+    return (
+        _U(data[i])
+        | (_U(data[i + 1]) << _U(8))
+        | (_U(data[i + 2]) << _U(16))
+        | (_U(data[i + 3]) << _U(24))
+        | (_U(data[i + 4]) << _U(32))
+        | (_U(data[i + 5]) << _U(40))
+        | (_U(data[i + 6]) << _U(48))
+        | (_U(data[i + 7]) << _U(56))
+    )
+
+
+@_compiled
+def raws(data, offsets):
+    """A hash of the bytes of each text."""
+    n = offsets.shape[0] - 1
+    out = np.empty(n, np.uint64)
+    for t in range(n):
+        i = offsets[t]
+        stop = offsets[t + 1]
+        h = _SEED ^ _U(stop - i)
+        while i + 8 <= stop:
+            h = (h ^ (_word(data, i) * _M2)) * _M1
+            h ^= h >> _U(32)
+            i += 8
+        last = _U(0)
+        while i < stop:
+            last = (last << _U(8)) | _U(data[i])
+            i += 1
+        h = (h ^ (last * _M2)) * _M1
+        out[t] = _mix(h ^ (h >> _U(32)))
+    return out
+
+
+@_compiled
 def _masked_keys(data, start, stop):
     """(key, plain, canonical length) of a text whose numbers are masked, in one pass."""
     key = _SEED
@@ -174,14 +211,14 @@ def _masked_keys(data, start, stop):
 
 @_compiled
 def keys(data, offsets, mask):
-    """(key, plain, raw, entity, chars, canonical length), each one per text.
+    """(key, plain, entity, chars, canonical length), each one per text.
 
-    key: of the canonical form; plain: of the form with its numbers; raw: of the bytes; entity:
-    of the tokens that hold digits, 0 where numbers are masked. A text that has no canonical
-    form, only marks, has its raw hash as its key.
+    key: of the canonical form; plain: of the form with its numbers; entity: of the tokens that
+    hold digits, 0 where numbers are masked. A text that has no canonical form, only marks, has
+    the hash of its bytes as its key.
     """
     n = offsets.shape[0] - 1
-    out = np.empty((4, n), np.uint64)
+    out = np.empty((3, n), np.uint64)
     sizes = np.empty((2, n), np.int32)
     buffer = np.empty(2 * LONGEST + 16, np.uint8)
     for t in range(n):
@@ -191,20 +228,20 @@ def keys(data, offsets, mask):
         for i in range(start, stop):
             chars += (data[i] & 0xC0) != 0x80
         sizes[0, t] = chars
-        out[2, t] = _hash(data, start, stop)
+        last = stop
         stop = min(stop, start + LONGEST)
         if mask:
             out[0, t], out[1, t], length = _masked_keys(data, start, stop)
-            out[3, t] = _U(0)
+            out[2, t] = _U(0)
         else:
             length = _canonical(data, start, stop, buffer, False)
             out[1, t] = _hash(buffer, 0, length)
             out[0, t] = out[1, t]
-            out[3, t] = _entities(buffer, length)
+            out[2, t] = _entities(buffer, length)
         sizes[1, t] = length
         if length == 0:
-            out[0, t] = out[2, t]
-            out[1, t] = out[2, t]
+            out[0, t] = _hash(data, start, last)
+            out[1, t] = out[0, t]
     return out, sizes
 
 

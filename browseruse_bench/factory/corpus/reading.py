@@ -1,4 +1,5 @@
-"""Read a piece of a file: rights, then length, then local addresses, on every submission.
+"""Read a piece of a file: rights, then length, then local addresses, on every submission: what
+is the same to the byte is looked at once.
 
 What passes leaves as distinct texts with their counts, in partitions by content hash; what does
 not, as a dropped row with its reason and evidence. A row without a permitted tag is only counted:
@@ -25,6 +26,8 @@ from browseruse_bench.factory.corpus.rules import Rules
 from browseruse_bench.factory.corpus.spill import write_frame, write_partitioned
 from browseruse_bench.factory.corpus.texts import of_arrow, unit_names
 
+_JSON = json.JSONEncoder(ensure_ascii=False).encode
+
 
 @dataclass(frozen=True, kw_only=True)
 class Read(Job):
@@ -50,25 +53,23 @@ class Read(Job):
     def work(self) -> Mapping[str, Any]:
         import polars as pl
 
+        from browseruse_bench.factory.corpus import kernels
+
         counted: Counter[str] = Counter()
-        distinct: list[Any] = []
-        dropped: list[Any] = []
+        rows: list[Any] = []
+        texts: list[Any] = []
         for batch in batches(self.piece, self.rules.columns):
             counted["rows"] += len(batch.frame) + batch.unreadable
             counted["unreadable"] += batch.unreadable
             permitted = _permitted(batch.frame, self.rules.permitted_tags)
             counted["no_permitted_tag"] += len(batch.frame) - len(permitted)
-            kept, refused = passed(permitted, self.rules)
-            distinct.append(kept)
-            dropped.append(refused)
-        refused = pl.concat(dropped) if dropped else _dropped_frame(pl.DataFrame(), [])
+            raw = pl.Series("raw", kernels.raws(*of_arrow(permitted["text"].to_arrow())))
+            rows.append(permitted.select(raw, "count", "time"))
+            texts.append(permitted.select(raw, "text").unique("raw"))
+        kept, refused = passed(*_whole(rows, texts), self.rules)
         reasons = refused["reason"].value_counts().iter_rows()
         write_frame(refused, self.dropped)
-        write_partitioned(
-            combined(pl.concat(distinct) if distinct else empty_distinct()),
-            self.spill,
-            partitions=self.partitions,
-        )
+        write_partitioned(kept.sort("key"), self.spill, partitions=self.partitions)
         return {**counted, "dropped": dict(sorted(reasons))}
 
 
@@ -80,41 +81,81 @@ def _permitted(frame: Any, tags: tuple[str, ...]) -> Any:
     )
 
 
-def passed(frame: Any, rules: Rules) -> tuple[Any, Any]:
-    """(distinct texts that pass, dropped rows) of permitted rows."""
+def _whole(rows: list[Any], texts: list[Any]) -> tuple[Any, Any]:
+    """(submissions, distinct texts) of all batches: the first as hash of the text, count, time."""
+    import polars as pl
+
+    if not rows:
+        unsigned = {"raw": pl.UInt64}
+        none = pl.DataFrame(schema={**unsigned, "count": pl.Int64, "time": pl.Int64})
+        return none, pl.DataFrame(schema={**unsigned, "text": pl.String})
+    return pl.concat(rows), pl.concat(texts).unique("raw")
+
+
+def passed(rows: Any, texts: Any, rules: Rules) -> tuple[Any, Any]:
+    """(distinct texts that pass, dropped submissions) of permitted ones.
+
+    Args:
+        rows: submissions: raw, count, time.
+        texts: their distinct texts: raw, text. Each is looked at once.
+        rules: what passes.
+    """
     import numpy as np
     import polars as pl
 
     from browseruse_bench.factory.corpus import kernels
+
+    hashes, sizes = kernels.keys(*of_arrow(texts["text"].to_arrow()), rules.mask)
+    evidence = _evidence(texts["text"], sizes[0], rules)
+    good = np.ones(len(texts), bool)
+    good[list(evidence)] = False
+    keyed = pl.DataFrame(
+        {
+            "key": hashes[0],
+            "raw": texts["raw"],
+            "plain": hashes[1],
+            "entity": hashes[2],
+            "length": sizes[1],
+            "text": texts["text"],
+        }
+    ).filter(pl.Series(good))
+    counted = rows.group_by("raw").agg(
+        pl.len().cast(pl.Int64).alias("rows"),
+        pl.col("count").sum(),
+        pl.col("time").min().alias("first"),
+        pl.col("time").max().alias("last"),
+    )
+    order = sorted(evidence)
+    refused = texts[order].with_columns(
+        pl.Series("reason", [evidence[i][0] for i in order], pl.String),
+        pl.Series("evidence", [evidence[i][1] for i in order], pl.String),
+    )
+    return keyed.join(counted, on="raw").select(SPILLED), _dropped_rows(rows, refused)
+
+
+SPILLED = (
+    *("key", "raw", "plain", "entity", "length"),
+    *("rows", "count", "first", "last", "text"),
+)
+
+
+def _evidence(texts: Any, chars: Any, rules: Rules) -> dict[int, tuple[str, str]]:
+    """(reason, evidence) of each text that does not pass, by its place."""
+    import numpy as np
+
     from browseruse_bench.factory.corpus.local import find_all
 
-    hashes, sizes = kernels.keys(*of_arrow(frame["text"].to_arrow()), rules.mask)
     evidence: dict[int, tuple[str, str]] = {}
-    short, long = sizes[0] < rules.min_chars, sizes[0] > rules.max_chars
+    short, long = chars < rules.min_chars, chars > rules.max_chars
     for index in np.flatnonzero(short | long):
         limit = rules.min_chars if short[index] else rules.max_chars
-        fact = {"characters": int(sizes[0][index]), "limit": limit}
-        evidence[int(index)] = ("too_short" if short[index] else "too_long", json.dumps(fact))
+        fact = {"characters": int(chars[index]), "limit": limit}
+        evidence[int(index)] = ("too_short" if short[index] else "too_long", _JSON(fact))
     fits = np.flatnonzero(~(short | long))
-    for place, local in find_all(frame["text"].gather(fits)):
+    for place, local in find_all(texts.gather(fits)):
         fact = {"matched": local.matched, "why": local.why}
-        evidence[int(fits[place])] = (local.kind, json.dumps(fact, ensure_ascii=False))
-    bad = np.zeros(len(frame), bool)
-    bad[list(evidence)] = True
-    keyed = frame.select(
-        pl.Series("key", hashes[0]),
-        pl.Series("plain", hashes[1]),
-        pl.Series("raw", hashes[2]),
-        pl.Series("entity", hashes[3]),
-        pl.Series("length", sizes[1]),
-        pl.lit(1, pl.Int64).alias("rows"),
-        pl.col("count"),
-        pl.col("time").alias("first"),
-        pl.col("time").alias("last"),
-        pl.col("text"),
-    ).filter(pl.Series(~bad))
-    order = sorted(evidence)
-    return combined(keyed), _dropped_frame(frame[order], [evidence[i] for i in order])
+        evidence[int(fits[place])] = (local.kind, _JSON(fact))
+    return evidence
 
 
 def combined(frame: Any) -> Any:
@@ -134,24 +175,16 @@ def combined(frame: Any) -> Any:
     )
 
 
-def empty_distinct() -> Any:
-    """No texts, with the columns of those that pass."""
+def _dropped_rows(rows: Any, refused: Any) -> Any:
+    """One row for each submission whose text is among the refused ones."""
     import polars as pl
 
-    unsigned = dict.fromkeys(("key", "raw", "plain", "entity"), pl.UInt64)
-    signed = dict.fromkeys(("rows", "count", "first", "last"), pl.Int64)
-    return pl.DataFrame(schema={**unsigned, "length": pl.Int32, **signed, "text": pl.String})
-
-
-def _dropped_frame(frame: Any, found: list[tuple[str, str]]) -> Any:
-    import polars as pl
-
-    if not found:
+    if not len(refused):
         return pl.DataFrame(schema=dropped_schema())
-    return frame.select(
-        pl.Series("unit", unit_names(of_arrow(frame["text"].to_arrow())), pl.String),
-        pl.Series("reason", [reason for reason, _ in found]),
-        pl.Series("evidence", [evidence for _, evidence in found]),
+    names = unit_names(of_arrow(refused["text"].to_arrow()))
+    refused = refused.with_columns(pl.Series("unit", names, pl.String))
+    return rows.join(refused, on="raw", maintain_order="left").select(
+        *("unit", "reason", "evidence"),
         pl.lit(1, pl.Int64).alias("rows"),
         pl.col("count"),
         pl.col("time").alias("first"),

@@ -66,15 +66,33 @@ def words(text):
 def test_keys_are_those_of_the_canonical_forms(texts):
     column = of_strings(texts)
     for mask in (True, False):
-        (key, plain, raw, _), (chars, length) = kernels.keys(*column, mask)
+        (key, plain, _), (chars, length) = kernels.keys(*column, mask)
         for i, text in enumerate(texts):
             form = canonical(text, mask=mask).encode()
             own = hashed(text.encode())
-            assert int(raw[i]) == own
             assert int(key[i]) == (hashed(form) if form else own)
             both = canonical(text, mask=False).encode()
             assert int(plain[i]) == (hashed(both) if both else own)
             assert (chars[i], length[i]) == (len(text), len(form))
+
+
+@settings(max_examples=150)
+@given(st.lists(SOME | st.text(st.sampled_from("a\0"), max_size=20), max_size=5))
+def test_raw_hashes_are_equal_for_equal_bytes_alone(texts):
+    shifted = kernels.raws(*of_strings(["x", *texts]))[1:].tolist()
+    hashes = kernels.raws(*of_strings(texts)).tolist()
+    assert hashes == shifted
+    for i, one in enumerate(texts):
+        for j, other in enumerate(texts):
+            assert (hashes[i] == hashes[j]) == (one == other)
+
+
+def test_raw_hashes_spread_evenly():
+    hashes = kernels.raws(*of_strings([f"task {i}" for i in range(40_000)]))
+    assert len(np.unique(hashes)) == 40_000
+    for bits in (hashes >> np.uint64(60), hashes & np.uint64(15)):
+        counts = np.bincount(bits.astype(np.int64), minlength=16)
+        assert 2200 < counts.min() <= counts.max() < 2800
 
 
 @settings(max_examples=150)

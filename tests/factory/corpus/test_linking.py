@@ -49,7 +49,7 @@ def records(texts, *, mask=True):
     column = of_strings(texts)
     hashes, _ = kernels.keys(*column, mask)
     made = np.zeros(len(texts), record_type(kernels.SKETCH))
-    made["key"], made["entity"] = hashes[0], hashes[3]
+    made["key"], made["entity"] = hashes[0], hashes[2]
     made["sketch"] = kernels.sketches(*column, mask)
     return np.sort(made, order="key")
 
