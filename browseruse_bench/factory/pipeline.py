@@ -155,6 +155,7 @@ class Pipeline:
         units = self.units(step)
         if restart:
             folder.set_aside()
+        step.prepare(folder.path, on_progress)
         folder.claim(step, self.commit)
         ctx = self.context(step)
         if isinstance(step, Source):

@@ -93,6 +93,10 @@ class _Step(ABC):
         del workspace
         return self
 
+    def prepare(self, folder: Path, tell: Callable[[str], None]) -> None:
+        """Bring what an older version left in the step's folder where it may be; before a run."""
+        del folder, tell
+
     def settings(self) -> Mapping[str, Any]:
         """What decides beside code and prompts, as plain JSON: models, thresholds."""
         return {}

@@ -14,7 +14,8 @@ class Candidate(Record):
 
     text: str = Field(min_length=1)
     origin: str
-    """Key of the candidate as the filter gave it: the same through all stages."""
+    """Key of the candidate as the filter gave it, the same through all stages; from the persona
+    stage on keyed with the workspace's secret, so that no text can be guessed from it."""
     count: int = Field(default=1, ge=1)
     """Submissions that were combined to it."""
     first_seen: str | None = None

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 
 from benches import factory_text
 from browseruse_bench.cli.root import bubench
-from browseruse_bench.factory.persona.leak import decoded, leaks
+from browseruse_bench.factory.persona.leak import decoded, leaks, outside
+from browseruse_bench.records.base import content_key
 
 N = 1800
 
@@ -93,10 +94,11 @@ def test_no_planted_value_is_outside_restricted(planted):
     assert len(values) > 150
     inside = leaks(folder / "restricted" / "filter", values[:40])
     assert len({leak.value for leak in inside}) > 15, "the search finds them where they may be"
-    outside = [path for path in folder.iterdir() if path.name not in ("restricted", "public")]
-    assert folder / "clean" in outside
-    found = [leak for part in outside if part.is_dir() for leak in leaks(part, values)]
-    assert found == []
+    assert (folder / "clean").is_dir()
+    assert outside(folder, values, inputs=("public",)) == []
+    hashes = [content_key([row["text"]]) for row in rows if row["values"]]
+    assert len(leaks(folder / "restricted" / "persona", hashes)) > 5
+    assert outside(folder, hashes, inputs=("public",)) == []
     # And none of the full names of which the rest of the corpus is full.
     for path in files_below(folder / "clean"):
         for content in decoded(path.read_bytes(), path.suffix):

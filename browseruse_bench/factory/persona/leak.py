@@ -57,6 +57,36 @@ def leaks(
     return sorted(found)
 
 
+def outside(workspace: Path, values: Sequence[str], *, inputs: Iterable[str] = ()) -> list[Leak]:
+    """Every value that anything of a workspace but restricted/ holds: clean/, releases/, files at
+    its root, and names of files.
+
+    Args:
+        workspace: its root. Sealed files below releases/<Name>/ are opened as that benchmark's.
+        values: what must not be there.
+        inputs: names at the root that hold what was submitted, and so may hold values.
+    """
+    skipped = {"restricted", *inputs}
+    found: list[Leak] = []
+    for path in sorted(workspace.iterdir()):
+        if path.name in skipped:
+            continue
+        if path.name == "releases":
+            for release in sorted(path.iterdir()):
+                found += _below(release, values, release.name)
+        else:
+            found += _below(path, values, None)
+    return found
+
+
+def _below(path: Path, values: Sequence[str], sealed_as: str | None) -> list[Leak]:
+    if path.is_dir():
+        return leaks(path, values, sealed_as=sealed_as)
+    name = path.name.encode(errors="replace")
+    held = [_held(content, values) for content in (name, *decoded(path.read_bytes(), path.suffix))]
+    return [Leak(path, index) for index in sorted(set[int]().union(*held))]
+
+
 def _held(content: bytes, values: Sequence[str]) -> set[int]:
     """Which values, by their index, a content holds, percent-encoded or as they are."""
     found = set(leaked(values, content))

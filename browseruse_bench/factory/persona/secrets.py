@@ -28,4 +28,11 @@ def workspace_key(workspace: Path) -> bytes:
 
 def keyed_hash(key: bytes, value: str) -> str:
     """16 hex digits that are the same for the same value in this workspace only."""
-    return hmac.new(key, value.encode(), hashlib.sha256).hexdigest()[:16]
+    return keyed_origin(key, value)[:16]
+
+
+def keyed_origin(key: bytes, origin: str) -> str:
+    """64 hex digits for a candidate's origin: without the key, which never leaves restricted/,
+    nobody can try out of which short text they were made.
+    """
+    return hmac.new(key, origin.encode(), hashlib.sha256).hexdigest()

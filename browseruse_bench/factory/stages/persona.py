@@ -21,7 +21,7 @@ from browseruse_bench.factory.persona.detect import Hit, detect
 from browseruse_bench.factory.persona.observations import observations
 from browseruse_bench.factory.persona.proposal import DisbelievedError, Proposal, Target
 from browseruse_bench.factory.persona.residue import residue
-from browseruse_bench.factory.persona.secrets import keyed_hash, workspace_key
+from browseruse_bench.factory.persona.secrets import keyed_hash, keyed_origin, workspace_key
 from browseruse_bench.factory.persona.substitute import RefusedError, Substituted, substitute
 from browseruse_bench.factory.persona.values import cast, replacements
 from browseruse_bench.factory.personas import COUNTRIES, load
@@ -41,7 +41,7 @@ class Persona(Stage[Candidate, Candidate]):
     """Replaces what is personal, or says why the task cannot go on."""
 
     name = "persona"
-    version = 1
+    version = 2
     zone = "restricted"
     takes, gives = Candidate, Candidate
     reasons = frozenset(
@@ -91,7 +91,8 @@ class Persona(Stage[Candidate, Candidate]):
         if problems := residue(result, [k.verbatim for k in proposed.kept], country):
             return Dropped("quarantined", {**where, "left": problems})
         self._note(unit, ctx, {**where, **_noted(result, proposed, key)})
-        return Kept(unit.model_copy(update={"text": result.text, "country": country}))
+        gone = {"text": result.text, "country": country, "origin": keyed_origin(key, unit.origin)}
+        return Kept(unit.model_copy(update=gone))
 
     def _note(self, unit: Candidate, ctx: Context, what: Mapping[str, Any]) -> None:
         """A line of notes.jsonl: what was replaced where, and what was kept and why."""

@@ -6,11 +6,11 @@ twice, with either text as the first. What fails is refused, and both texts are 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from browseruse_bench.errors import ModelError
+from browseruse_bench.errors import ConfigError, ModelError
 from browseruse_bench.factory.context import Context
 from browseruse_bench.factory.restyle import compare
 from browseruse_bench.factory.restyle.compare import Comparison, Finding
@@ -19,6 +19,7 @@ from browseruse_bench.factory.stage import Dropped, Kept, Stage
 from browseruse_bench.factory.workspace import WorkspaceConfig
 from browseruse_bench.models.base import Message, Request
 from browseruse_bench.records.candidate import Candidate
+from browseruse_bench.store.files import read_json
 
 _FOLDER = Path(__file__).parents[1] / "restyle"
 REWRITE = _FOLDER / "restyle.md"
@@ -29,6 +30,10 @@ _TEXT = {
     "required": ["text"],
     "additionalProperties": False,
 }
+
+
+_KEYED = 2
+"""The first version whose candidates have keyed origins."""
 
 
 class Restyle(Stage[Candidate, Candidate]):
@@ -50,6 +55,21 @@ class Restyle(Stage[Candidate, Candidate]):
     def settings(self) -> Mapping[str, Any]:
         """The model."""
         return {"model": self._config.behind("restyler")}
+
+    def prepare(self, folder: Path, tell: Callable[[str], None]) -> None:
+        """What versions before 2 wrote is moved to restricted/: it holds unkeyed hashes of the
+        submitted texts, from which a short one can be guessed.
+        """
+        for old in sorted(folder.parent.glob(f"{folder.name}*")):
+            stage = old / "stage.json"
+            if not stage.exists() or read_json(stage)["version"] >= _KEYED:
+                continue
+            aside = folder.parents[1] / "restricted" / f"{old.name}.of-version-1"
+            if aside.exists():
+                raise ConfigError(f"{old} must go to restricted/, and {aside} is there: move one")
+            aside.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            old.rename(aside)
+            tell(f"{old}: hashes of version 1 have no key; moved to {aside}, settled again")
 
     async def settle(self, unit: Candidate, ctx: Context) -> Kept[Candidate] | Dropped:
         """Kept as it is now written, or dropped with both texts and the difference."""

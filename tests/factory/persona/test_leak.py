@@ -10,13 +10,14 @@ import zipfile
 import pytest
 
 from browseruse_bench.errors import ConfigError
-from browseruse_bench.factory.persona.leak import leaks
+from browseruse_bench.factory.persona.leak import leaks, outside
 from browseruse_bench.factory.pipeline import Pipeline
 from browseruse_bench.factory.stages.persona import Persona
 from browseruse_bench.factory.stages.restyle import Restyle
 from browseruse_bench.factory.workspace import Workspace, create
 from browseruse_bench.models.base import Message, Request
 from browseruse_bench.models.open import open_model
+from browseruse_bench.records.candidate import new_candidate
 from tests.factory.persona.test_stage import ANN, RIGHT, TASK
 from tests.factory.test_pipeline import Lines
 from tests.models.fake_endpoint import FakeEndpoint
@@ -103,12 +104,12 @@ def answer(asked):
     return RIGHT
 
 
-async def run(found):
+async def run(found, tell=lambda line: None):
     pipeline = Pipeline(found, (Lines(), Persona(found.config), Restyle(found.config)))
     flows = []
     for step in pipeline.steps:
         await pipeline.run(
-            step, on_settled=lambda progress: None, on_progress=lambda line: None, stop=asyncio.Event()
+            step, on_settled=lambda progress: None, on_progress=tell, stop=asyncio.Event()
         )  # fmt: skip
         flows.append(pipeline.flow(step))
     return flows
@@ -125,9 +126,44 @@ async def test_no_personal_value_leaves_restricted(tmp_path, monkeypatch):
     assert leaks(found.path / "clean", values) == []
     assert leaks(found.path / "restricted/persona", values) == []
     assert (found.path / "clean/restyle/kept.jsonl").read_text().count("example.com") == 1
+    origin = new_candidate(TASK).key
+    assert leaks(found.path / "restricted", [origin])
+    assert outside(found.path, [origin], inputs=["corpus.txt"]) == []
+    assert outside(found.path, values, inputs=["corpus.txt"]) == []
     rewriting = [asked.text for asked in fake.asked if "Rewrite the task" in asked.text]
     assert rewriting
     assert not any(ANN.casefold() in text.casefold() for text in rewriting)
+
+
+async def test_what_the_first_version_left_in_clean_goes_to_restricted(tmp_path, monkeypatch):
+    with FakeEndpoint(answer) as fake:
+        found = workspace(tmp_path, monkeypatch, fake.openai_url, "restricted")
+        (found.path / "corpus.txt").write_text(f"{TASK}\n")
+        origin = new_candidate(TASK).key
+        for name in ("restyle", "restyle.before-1"):
+            old = found.path / "clean" / name
+            old.mkdir(parents=True)
+            (old / "stage.json").write_text('{"name": "restyle", "version": 1}')
+            (old / "journal.jsonl").write_text(json.dumps({"origin": origin}) + "\n")
+        assert len(outside(found.path, [origin], inputs=["corpus.txt"])) == 2
+        said = []
+        flows = await run(found, said.append)
+    assert flows[-1].kept == 1
+    assert outside(found.path, [origin], inputs=["corpus.txt"]) == []
+    assert (found.path / "restricted/restyle.of-version-1/journal.jsonl").is_file()
+    assert (found.path / "restricted/restyle.before-1.of-version-1/journal.jsonl").is_file()
+    assert sum("moved to" in line for line in said) == 2
+
+
+def test_a_release_is_searched_too(tmp_path):
+    release = tmp_path / "releases/Ours"
+    release.mkdir(parents=True)
+    _sealed(release / "tasks.enc")
+    (tmp_path / "restricted").mkdir()
+    (tmp_path / "restricted/notes.md").write_text(SECRET)
+    (tmp_path / "corpus").mkdir()
+    (tmp_path / "corpus/a.txt").write_text(SECRET)
+    assert [leak.path for leak in outside(tmp_path, VALUES, inputs=["corpus"])] == [release / "tasks.enc"]  # fmt: skip
 
 
 async def test_a_model_that_may_not_see_restricted_text_gets_no_byte_on_the_wire(
