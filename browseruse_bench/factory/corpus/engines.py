@@ -1,6 +1,6 @@
-"""Who does the jobs: threads of this process, or the workers of a Ray cluster.
+"""Who does the jobs: this process, processes of its own, or the workers of a Ray cluster.
 
-Both do the same jobs, and a job leaves the same files wherever it is done.
+All do the same jobs, and a job leaves the same files wherever it is done.
 """
 
 # What arrays and tables hold is said in the docstrings: pyarrow ships no types, and those of numpy
@@ -19,6 +19,10 @@ from typing import Any
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory.corpus.books import Job, settle
+from browseruse_bench.factory.corpus.workers import Worker
+
+APART_BYTES = 32 << 20
+"""Size of the files from which on jobs are done in processes of their own."""
 
 
 class Stopped(Exception):  # noqa: N818  no error: somebody asked for it
@@ -36,14 +40,25 @@ class Engine(ABC):
             Stopped: it was asked to stop.
         """
 
+    def expect(self, n_bytes: int) -> None:
+        """Be told of how large the files are that the next jobs are about."""
+        del n_bytes
+
+    def close(self) -> None:
+        """Nothing that it started goes on."""
+        return
+
 
 class Embedded(Engine):
-    """Threads: the kernels and the libraries for tables work without the interpreter's lock."""
+    """Threads of this process; each has a process of its own where there is much to do."""
 
     def __init__(self, workers: int | None = None, stop: threading.Event | None = None) -> None:
         """`workers` jobs at a time, one for each processor where it is None."""
         self._workers = workers or len(os.sched_getaffinity(0))
         self._stop = stop or threading.Event()
+        self._apart = False
+        self._idle: list[Worker] = []
+        self._started: list[Worker] = []
 
     def settle_all(self, jobs: Sequence[Job]) -> list[dict[str, Any]]:
         with ThreadPoolExecutor(self._workers) as pool:
@@ -56,7 +71,26 @@ class Embedded(Engine):
     def _one(self, job: Job) -> dict[str, Any]:
         if self._stop.is_set():
             raise Stopped
-        return settle(job)
+        if not self._apart or job.manifest.exists():
+            return settle(job)
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            worker = Worker()
+            self._started.append(worker)
+        counted = worker.settle(job)
+        self._idle.append(worker)
+        return counted
+
+    def expect(self, n_bytes: int) -> None:
+        # Processes take a second or two to start; then nothing waits for the interpreter's lock.
+        self._apart = n_bytes >= APART_BYTES
+
+    def close(self) -> None:
+        for worker in self._started:
+            worker.end()
+        self._started.clear()
+        self._idle.clear()
 
 
 class OnRay(Engine):

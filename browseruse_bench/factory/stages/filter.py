@@ -19,7 +19,7 @@ from browseruse_bench.factory.context import Context
 from browseruse_bench.factory.corpus import drops, report, story
 from browseruse_bench.factory.corpus.engines import Embedded, Engine, OnRay
 from browseruse_bench.factory.corpus.inputs import found_files, new_files
-from browseruse_bench.factory.corpus.overlap import read_references
+from browseruse_bench.factory.corpus.overlap import Reference, read_references
 from browseruse_bench.factory.corpus.results import candidates
 from browseruse_bench.factory.corpus.rules import REASONS, Rules
 from browseruse_bench.factory.corpus.shelves import Shelf
@@ -69,6 +69,19 @@ class Filter(Source[Candidate]):
         references = read_references(ctx.workspace, self._corpus.benchmarks)
         drops.refuse_other_benchmarks(ctx.folder, references)
         engine = self._engine(stop)
+        try:
+            self._settle_owed(ctx, references, engine, tell)
+        finally:
+            engine.close()
+        return self.flow(ctx.folder)
+
+    def _settle_owed(
+        self,
+        ctx: Context,
+        references: list[Reference],
+        engine: Engine,
+        tell: Callable[[str], None],
+    ) -> None:
         before = drops.drops_in(ctx.folder)
         for drop in before:
             drop.clean()
@@ -76,20 +89,19 @@ class Filter(Source[Candidate]):
             self._settle(before[-1], before[:-1], engine, tell)
         known = {file.path: file for drop in before for file in drop.plan.files}
         files = new_files(found_files(ctx.workspace, self._corpus.paths), known)
-        if files:
-            drop = drops.plan_drop(
-                ctx.folder,
-                files,
-                references,
-                version=self.version,
-                mask=self._rules.mask,
-                partitions=self._corpus.partitions,
-                piece_rows=PIECE_ROWS,
-            )
-            self._settle(drop, before, engine, tell)
-        else:
+        if not files:
             tell("no new files")
-        return self.flow(ctx.folder)
+            return
+        drop = drops.plan_drop(
+            ctx.folder,
+            files,
+            references,
+            version=self.version,
+            mask=self._rules.mask,
+            partitions=self._corpus.partitions,
+            piece_rows=PIECE_ROWS,
+        )
+        self._settle(drop, before, engine, tell)
 
     def _settle(
         self,
@@ -98,6 +110,7 @@ class Filter(Source[Candidate]):
         engine: Engine,
         tell: Callable[[str], None],
     ) -> None:
+        engine.expect(sum(file.size for file in drop.plan.files))
         drops.Work(drop, earlier, self._rules, engine, tell).settle()
 
     def _engine(self, stop: threading.Event) -> Engine:
