@@ -42,7 +42,8 @@ class Zygote:
         self._process.communicate()
 
     def fork(self) -> None:
-        """One more process runs."""
+        """One more process runs; it has printed nothing yet."""
+        self._output.write_text("")
         self._pid = self._told("fork")
 
     def kill(self) -> None:

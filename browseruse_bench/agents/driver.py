@@ -37,6 +37,7 @@ _QUIET_S = 0.04
 _NETWORK_S = 3.0  # of long polling, a page may never be quiet
 _REGEX_S = 2.0
 _POLL_S = 0.03
+_LOOK_S = 1.0  # a look never counts for more: a machine that stands still says nothing of a page
 _NAVIGATE_S = 30.0
 _CALL_S = 5.0
 _INPUT_S = 20.0
@@ -377,7 +378,7 @@ class Driver:
     ) -> Any:
         """What `look` gives at last; None and a text, which says why not, mean not yet."""
         loop = asyncio.get_running_loop()
-        deadline = loop.time() + timeout_s
+        waited, now = 0.0, loop.time()
         why = missing
         while True:
             try:
@@ -391,10 +392,11 @@ class Driver:
                 if self._cdp.closed:
                     raise
                 why = str(error)  # the page is just being replaced, or busy
-            if loop.time() >= deadline:
+            if waited >= timeout_s:
                 how = "within" if why == missing else "after"
                 raise AgentError(f"{why} {how} {timeout_s:g} s")
             await asyncio.sleep(_POLL_S)
+            waited, now = waited + min(loop.time() - now, _LOOK_S), loop.time()
 
     async def _mouse(self, place: dict[str, float]) -> None:
         at = {"x": place["x"], "y": place["y"]}

@@ -218,6 +218,30 @@ async def test_missing_element_ends_the_attempt_with_its_place(site, play, impat
 
 
 @browser
+async def test_time_in_which_the_machine_stood_still_does_not_count(
+    site, play, impatient, monkeypatch
+):
+    site.pages["/"] = "<button onclick=\"document.title='clicked'\">Buy</button>"
+    find, stalls = driving.Driver._find, [1.0]
+
+    async def stalled(self, target):
+        if stalls:
+            time.sleep(stalls.pop())  # noqa: ASYNC251  nothing of this process runs
+            return None
+        return await find(self, target)
+
+    monkeypatch.setattr(driving.Driver, "_find", stalled)
+    monkeypatch.setattr(driving, "_LOOK_S", 0.1)
+    end = await play(
+        {"navigate": site.url + "/"},
+        {"click": {"text": "Buy"}},
+        {"extract": {"css": "title", "as": "t"}},
+        {"done": "{t}"},
+    )
+    assert end.report.answer == "clicked"
+
+
+@browser
 async def test_covered_element_is_clicked_when_the_cover_is_gone(site, play):
     site.pages["/"] = """<button onclick="document.title='clicked'">Buy</button>
       <div id=cover style="position:fixed;inset:0;background:#fff"
