@@ -226,7 +226,7 @@ async def test_time_in_which_the_machine_stood_still_does_not_count(
 
     async def stalled(self, target):
         if stalls:
-            time.sleep(stalls.pop())  # noqa: ASYNC251  nothing of this process runs
+            time.sleep(stalls.pop())  # nothing of this process runs
             return None
         return await find(self, target)
 
