@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from browseruse_bench.factory.persona.canonical import canonical
 from browseruse_bench.factory.persona.confusables import is_mixed, skeleton
 from browseruse_bench.factory.persona.detect import detect
+from browseruse_bench.factory.persona.names import nicknames
 from browseruse_bench.factory.persona.shapes import PARTICLES
 from browseruse_bench.factory.persona.substitute import COMMON_WORDS, Substituted
 
@@ -34,6 +35,15 @@ def leaked(values: Iterable[str], content: bytes) -> list[int]:
     return found
 
 
+def _nicknamed(text: str, words: Iterable[str]) -> set[str]:
+    """Nicknames of the names that are gone, as names are written, that stand in a text."""
+    wanted = {nickname for word in words for nickname in nicknames(word)}
+    shown = {
+        canonical(word).text for word in re.findall(r"\b[^\W\d_]+\b", text) if word[0].isupper()
+    }
+    return wanted & shown
+
+
 def residue(result: Substituted, kept: Sequence[str], country: str) -> list[str]:
     """What is wrong with a result, by kind; empty: nothing was found."""
     problems: list[str] = []
@@ -52,6 +62,8 @@ def residue(result: Substituted, kept: Sequence[str], country: str) -> list[str]
     long = sorted(words - stayed - COMMON_WORDS - PARTICLES - own_words)
     if leaked(long, canonical(text).text.encode()):
         problems.append("part of a name")
+    if _nicknamed(text, words) - stayed - COMMON_WORDS - own_words - set(stays):
+        problems.append("nickname of a name")
     shapes = {skeleton(word) for word in words}
     for word in re.findall(r"\w+", text):
         if is_mixed(word) or (skeleton(word) in shapes and canonical(word).text not in words):

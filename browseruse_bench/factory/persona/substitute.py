@@ -32,6 +32,7 @@ Refusal = Literal[
     "residue",
     "invalid_value",
     "unlisted_initial",
+    "short_form",
 ]
 
 
@@ -200,6 +201,7 @@ def substitute(text: str, plan: Sequence[Replacement], *, region: str = "US") ->
         RefusedError: any of it is absent, contradictory or not certain.
     """
     _check_values(text, plan, region)
+    _check_forms(plan)
     chosen, stay = _chosen(text, plan, region)
     edits: list[Edit] = []
     out: list[str] = []
@@ -247,6 +249,24 @@ def _check_values(text: str, plan: Sequence[Replacement], region: str) -> None:
         there = Replacement(item.value, "", item.kind)
         if places(text, there, region):
             raise RefusedError("already_there", item.kind)
+
+
+def _check_forms(plan: Sequence[Replacement]) -> None:
+    """A word of somebody's name by itself becomes a word of what the whole name becomes, if no
+    other name of its own person has it.
+    """
+    names = [
+        (item, _words(item.target), _words(item.value)) for item in plan if item.kind == "NAME"
+    ]
+    for short, words, values in names:
+        fulls = [f for f in names if len(words) == 1 < len(f[1]) and words[0] in f[1]]
+        own = [f for f in fulls if f[0].person == short.person]
+        if any(not set(values) <= set(new) for _, _, new in own or fulls):
+            raise RefusedError("short_form", "NAME", "another name than its full form has")
+
+
+def _words(name: str) -> list[str]:
+    return canonical(name).text.replace(",", " ").split()
 
 
 def _chosen(

@@ -10,6 +10,7 @@ from random import Random
 
 from browseruse_bench.factory.persona.canonical import canonical, is_cjk
 from browseruse_bench.factory.persona.dates import age_on, rewritten, year_in
+from browseruse_bench.factory.persona.names import fullest, parts, renamed
 from browseruse_bench.factory.persona.proposal import Someone, Target
 from browseruse_bench.factory.persona.substitute import RefusedError, Replacement
 from browseruse_bench.factory.personas import (
@@ -55,7 +56,7 @@ def cast(
     left = list(country.persons)
     rng.shuffle(left)
     people: dict[str, Person] = {}
-    families: dict[str, Person] = {}
+    families = _families(persons, targets, country)
     for someone in persons or (Someone(id="p1", gender="n", minor=False),):
         fits = [person for person in left if person.gender == someone.gender]
         fits += [person for person in left if person.gender == "n" and person not in fits]
@@ -65,16 +66,35 @@ def cast(
             raise RefusedError("two_people_one_value", "NAME", "more people than personas")
         person = fits[0]
         left.remove(person)
-        words = _full(targets, someone.id).split()
-        if len(words) > 1:
-            other = families.setdefault(canonical(_family(words, country)).text, person)
-            person = _related(person, other)
-        people[someone.id] = person
+        people[someone.id] = _with_family(person, _full(targets, someone.id), families, country)
     places = list(country.addresses)
     rng.shuffle(places)
     addresses = {who: places[index % len(places)] for index, who in enumerate(people)}
     minors = frozenset(someone.id for someone in persons if someone.minor)
     return Cast(country, domain, today, rng, people, addresses, minors)
+
+
+def _families(
+    persons: Sequence[Someone], targets: Sequence[Target], country: Country
+) -> dict[str, Person | None]:
+    """Family names of the text; whose family name stands for it is filled in with the first."""
+    fulls = (_full(targets, someone.id) for someone in persons)
+    return {" ".join(family): None for full in fulls if (family := parts(full, country)[1])}
+
+
+def _with_family(
+    person: Person, full: str, families: dict[str, Person | None], country: Country
+) -> Person:
+    """The person under the family name that stands for that of the text."""
+    given, family = parts(full, country)
+    name = " ".join(family or given)
+    if name not in families:
+        return person
+    other = families[name] or person
+    families[name] = other
+    related = _related(person, other)
+    # A single word that is a family name of the text (Mrs. Miller beside Robert Miller).
+    return related if family else related.model_copy(update={"given": related.family})
 
 
 def _related(person: Person, other: Person) -> Person:
@@ -86,13 +106,11 @@ def _related(person: Person, other: Person) -> Person:
     return person.model_copy(update={"family": other.family, "native": native, "email": email})
 
 
-def _full(targets: Sequence[Target], person: str) -> str:
+def _full(targets: Sequence[Target], person: str, like: str = "") -> str:
+    """The fullest name of a person, in the script of another form of it."""
     names = [t.verbatim for t in targets if t.kind == "NAME" and t.person == person]
-    return max(names, key=lambda name: (len(name.split()), len(name)), default="")
-
-
-def _family(words: list[str], country: Country) -> str:
-    return words[0] if country.name_order == "family_given" else words[-1]
+    native = any(is_cjk(char) for char in like)
+    return fullest([name for name in names if not like or any(map(is_cjk, name)) == native])
 
 
 def replacements(targets: Sequence[Target], who: Cast) -> list[Replacement]:
@@ -117,7 +135,7 @@ def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
     old = target.verbatim
     match target.kind:
         case "NAME":
-            return _name(old, _full(targets, target.person), person, who.country)
+            return renamed(old, _full(targets, target.person, old), person, who.country)
         case "DOB" | "AGE":
             return _dated(target, person, who)
         case "CARD" | "CARD_LAST4" | "IBAN" | "NATIONAL_ID" | "BANK":
@@ -184,38 +202,6 @@ def shaped(old: str, rng: Random) -> str:
         choices = [other for other in pool if other != char] or [char]
         out += rng.choice(choices)
     return out
-
-
-def _name(old: str, full: str, person: Person, country: Country) -> str | None:
-    given, family = person.given, person.family
-    joint = " "
-    if person.native and any(is_cjk(char) for char in old):
-        given, family = person.native.given, person.native.family
-        joint = " " if " " in full else ""
-        if " " not in full and old != full:
-            return family if full.startswith(old) else given if full.endswith(old) else None
-    words, whole = old.split(), canonical(full).text.split()
-    first, last = (family, given) if country.name_order == "family_given" else (given, family)
-    if len(words) == 1 and len(whole) == 1:
-        return f"{first}{joint}{last}" if joint == "" else given
-    if len(words) == 1:
-        return _part(words[0], canonical(old).text, whole, first, last)
-    if canonical(words[0]).text != whole[0] and not _initial(words[0]):
-        return last  # "van der Berg"
-    one = first[0] + words[0][1:] if _initial(words[0]) else first
-    other = last[0] + words[-1][1:] if _initial(words[-1]) else last
-    return f"{one}{joint}{other}"
-
-
-def _initial(word: str) -> bool:
-    return len(word.rstrip(".")) == 1
-
-
-def _part(word: str, plain: str, whole: list[str], first: str, last: str) -> str:
-    if _initial(word):
-        return (last if plain[0] == whole[-1][0] != whole[0][0] else first)[0] + word[1:]
-    # What is neither part of the full name (a nickname, a middle name) stands for the first.
-    return last if plain == whole[-1] else first
 
 
 def _dated(target: Target, person: Person, who: Cast) -> str | None:

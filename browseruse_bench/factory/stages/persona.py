@@ -19,6 +19,7 @@ from browseruse_bench.factory.persona import proposal as proposing
 from browseruse_bench.factory.persona.country import country_of
 from browseruse_bench.factory.persona.detect import Hit, detect
 from browseruse_bench.factory.persona.observations import observations
+from browseruse_bench.factory.persona.people import settled
 from browseruse_bench.factory.persona.proposal import DisbelievedError, Proposal, Target
 from browseruse_bench.factory.persona.residue import residue
 from browseruse_bench.factory.persona.secrets import keyed_hash, keyed_origin, workspace_key
@@ -74,6 +75,8 @@ class Persona(Stage[Candidate, Candidate]):
         }
         proposed = await self._proposed(unit, hits, ctx)
         try:
+            if proposed.targets:
+                proposed = settled(unit.text, proposed, load(country))
             targets = proposing.checked(unit.text, proposed, hits, country)
         except DisbelievedError as error:
             return Dropped("refused", {**where, "why": str(error)})
