@@ -22,6 +22,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -252,7 +253,7 @@ def scale(folder: Path, limit_gb: float | None) -> None:
             last = now
 
         stage = Filter(config)
-        flow = asyncio.run(stage.run(context, tell))
+        flow = asyncio.run(stage.run(context, tell, threading.Event()))
         wall, processor = time.perf_counter() - wall, time.process_time() - processor
         print(flow.sentence)
         print(json.dumps(flow.dropped))

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from browseruse_bench.factory.stage import Step
     from browseruse_bench.factory.workspace import EngineName
 
+INTERRUPTED = 130
+
 
 @click.group("factory")
 def command() -> None:
@@ -54,7 +56,8 @@ def run(
 ) -> None:
     """Run stages over everything that came in; what was settled stays settled.
 
-    Without names all stages run, in their order.
+    Without names all stages run, in their order. Exit status 4: something failed or is pending;
+    5: the budget is reached; 130: it was stopped.
     """
     from browseruse_bench.cli.factory_running import run_stages
     from browseruse_bench.errors import ConfigError
@@ -63,9 +66,13 @@ def run(
         raise ConfigError("--restart: name the stages that begin anew")
     pipeline = _pipeline(workspace, engine)
     chosen = pipeline.chosen(stages, until)
-    done = run_stages(pipeline, chosen, restart=restart)
+    ran = run_stages(pipeline, chosen, restart=restart)
     _show_funnel(pipeline, as_json=as_json)
-    _refuse_incomplete(done)
+    if ran.stopped:
+        # As after the signal itself: whatever is pending is so because somebody wanted it.
+        click.echo("bubench: stopped; the same command goes on", err=True)
+        click.get_current_context().exit(INTERRUPTED)
+    _refuse_incomplete(ran.done)
 
 
 @command.command()
@@ -88,17 +95,13 @@ def show(unit: str, workspace: Path, as_json: bool) -> None:
     from browseruse_bench.report.render import clean
 
     chapters = _pipeline(workspace).history(unit)
+    told = [chapter.as_json() for chapter in chapters]
     if as_json:
-        told = [
-            {"stage": c.stage, **(c.entry.as_json() if c.entry else dict(c.known))}
-            for c in chapters
-        ]
         click.echo(json.dumps(told, indent=2, ensure_ascii=False))
         return
-    for chapter in chapters:
-        told = chapter.entry.as_json() if chapter.entry else dict(chapter.known)
-        click.echo(f"{chapter.stage}:")
-        for name, value in told.items():
+    for one in told:
+        click.echo(f"{one.pop('stage')}:")
+        for name, value in one.items():
             text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
             click.echo(f"  {name}: {clean(text)}")
 
@@ -124,7 +127,8 @@ def _pipeline(path: Path, engine: EngineName | None = None) -> Pipeline:
 
 
 def _show_funnel(pipeline: Pipeline, *, as_json: bool) -> None:
-    from browseruse_bench.factory.funnel import funnel, funnel_table
+    from browseruse_bench.errors import StageError
+    from browseruse_bench.factory.funnel import broken_boundaries, funnel, funnel_table
     from browseruse_bench.report.render import show
 
     rows = funnel(pipeline)
@@ -132,6 +136,8 @@ def _show_funnel(pipeline: Pipeline, *, as_json: bool) -> None:
         click.echo(json.dumps([row.as_json() for row in rows], indent=2))
     else:
         show([funnel_table(rows)])
+    if broken := broken_boundaries(rows):
+        raise StageError(f"figures that must be equal are not: {'; '.join(broken)}")
 
 
 def _refuse_incomplete(done: list[tuple[Step, Settled]]) -> None:

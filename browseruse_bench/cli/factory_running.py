@@ -7,6 +7,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import click
 
@@ -20,20 +21,21 @@ TELL_S = 2.0
 """The least time between two words about progress."""
 
 
-def run_stages(
-    pipeline: Pipeline, steps: Sequence[Step], *, restart: bool
-) -> list[tuple[Step, Settled]]:
-    """Run the steps one after the other; a first signal stops starting, a second one ends.
+class Ran(NamedTuple):
+    """What a command did."""
 
-    Returns:
-        What each step that was run came to; fewer than `steps` where it was stopped.
-    """
+    done: list[tuple[Step, Settled]]
+    """What each step that was run came to; fewer than were asked for where it was stopped."""
+    stopped: bool
+    """Whether somebody stopped it before all was done."""
+
+
+def run_stages(pipeline: Pipeline, steps: Sequence[Step], *, restart: bool) -> Ran:
+    """Run the steps one after the other; a first signal stops starting, a second one ends."""
     return run_loop(_run(pipeline, steps, restart=restart))
 
 
-async def _run(
-    pipeline: Pipeline, steps: Sequence[Step], *, restart: bool
-) -> list[tuple[Step, Settled]]:
+async def _run(pipeline: Pipeline, steps: Sequence[Step], *, restart: bool) -> Ran:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     work = asyncio.ensure_future(_each(pipeline, steps, stop, restart=restart))
@@ -48,9 +50,10 @@ async def _run(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, on_signal, signal.Signals(number).name)
     try:
-        return await work
+        done = await work
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
+    return Ran(done, stop.is_set())
 
 
 async def _each(
@@ -71,10 +74,26 @@ async def _each(
         )
         done.append((step, settled))
         click.echo(f"{settled.flow.sentence}; {settled.n_now} now", err=True)
+        _tell_changes(step, settled)
         pipeline.folder(step).write_report(stage_report(pipeline, step))
         if settled.over_budget:
             break
     return done
+
+
+def _tell_changes(step: Step, settled: Settled) -> None:
+    if settled.n_merged:
+        click.echo(
+            f"{step.name}: {settled.n_merged} units came in beside another of the same key, and "
+            "are one with it (counts added; see dropped.jsonl)",
+            err=True,
+        )
+    if settled.n_withdrawn:
+        click.echo(
+            f"{step.name}: {settled.n_withdrawn} units that settled here do not come in any more, "
+            "and are not kept (the journal has them; nothing is paid if they come back)",
+            err=True,
+        )
 
 
 class _Teller:

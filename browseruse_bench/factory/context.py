@@ -6,22 +6,35 @@ import asyncio
 import contextlib
 import hashlib
 import random
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.models.base import CallError, Clearance, Model, ModelId, Reply, Request
 from browseruse_bench.records.trace import Usage
 
-_spent: ContextVar[list[Usage] | None] = ContextVar("_spent", default=None)
+
+class Use(NamedTuple):
+    """One call for a unit."""
+
+    call: str
+    """Its key in the ledger; empty: it is in none."""
+    usage: Usage
+    is_new: bool
+    """Whether it was paid for now; the ledger answered otherwise."""
+
+
+_spent: ContextVar[list[Use] | None] = ContextVar("_spent", default=None)
 
 
 @contextlib.contextmanager
-def accounting():  # noqa: ANN201  a generator of the list below
+def accounting() -> Generator[list[Use]]:
     """The uses of models that are made inside, in this task and those that it starts."""
-    uses: list[Usage] = []
+    uses: list[Use] = []
     token = _spent.set(uses)
     try:
         yield uses
@@ -51,16 +64,16 @@ class AccountedModel:
         try:
             reply = await self._inner.ask(request, purpose=purpose, restricted=restricted)
         except CallError as error:
-            _book(error.usage)
+            _book(error.call, error.usage, is_new=True)
             raise
-        _book(reply.usage)
+        _book(reply.call, reply.usage, is_new=not reply.from_ledger)
         return reply
 
 
-def _book(usage: Usage | None) -> None:
+def _book(call: str | None, usage: Usage | None, *, is_new: bool) -> None:
     uses = _spent.get()
     if uses is not None and usage is not None:
-        uses.append(usage)
+        uses.append(Use(call or "", usage, is_new))
 
 
 class Resources:
@@ -68,16 +81,26 @@ class Resources:
 
     def __init__(self, places: Mapping[str, int]) -> None:
         """`places`: name -> how many may hold it at a time; what is not named is not scarce."""
-        self._places = {name: asyncio.Semaphore(n) for name, n in places.items()}
+        self._places = dict(places)
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Semaphore]] = (
+            WeakKeyDictionary()
+        )
 
     @contextlib.asynccontextmanager
-    async def hold(self, name: str) -> AsyncGenerator[None]:
-        """Wait for a place, and keep it until the end of the block."""
-        place = self._places.get(name)
-        if place is None:
-            yield
-            return
-        async with place:
+    async def hold(self, names: Collection[str]) -> AsyncGenerator[None]:
+        """Wait for a place at each, and keep them until the end of the block.
+
+        They are taken in one order by all, so that no two wait for each other.
+        """
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            made = {name: asyncio.Semaphore(n) for name, n in self._places.items()}
+            self._loops[loop] = made
+        places = self._loops[loop]
+        async with contextlib.AsyncExitStack() as held:
+            for name in sorted(set(names)):
+                if name in places:
+                    await held.enter_async_context(places[name])
             yield
 
 

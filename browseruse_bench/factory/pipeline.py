@@ -9,18 +9,23 @@ old is done again.
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory import STAGES
 from browseruse_bench.factory.context import Context, Resources
-from browseruse_bench.factory.runner import Progress, Settled, flow_of, run_fold, run_stage
+from browseruse_bench.factory.entry import Entry
+from browseruse_bench.factory.runner import Progress, Settled, Unitwise, run_fold, run_stage
 from browseruse_bench.factory.stage import Flow, Fold, Source, Step
-from browseruse_bench.factory.stage_folder import Entry, StageFolder
+from browseruse_bench.factory.stage_folder import StageFolder
+from browseruse_bench.factory.standing import Standing
 from browseruse_bench.factory.workspace import BATCH, CONFIG, EngineName, Workspace
 from browseruse_bench.models.base import Model
 from browseruse_bench.models.open import open_model
@@ -47,6 +52,27 @@ class Chapter:
     """None: the stage is a source."""
     known: Mapping[str, Any]
     """What the source knows of it."""
+    earlier: tuple[Entry, ...] = ()
+    """Older lines of the journal: failures, other versions."""
+    state: str = ""
+    """Why its outcome does not count now; empty: it does."""
+
+    @property
+    def outs(self) -> frozenset[str]:
+        """Every key under which it ever went on."""
+        if self.entry is None:
+            return frozenset({str(self.known.get("key", ""))})
+        return frozenset(e.out for e in (self.entry, *self.earlier) if e.out is not None)
+
+    def as_json(self) -> dict[str, Any]:
+        """It as plain JSON, the stage first."""
+        told: dict[str, Any] = {"stage": self.stage}
+        if self.state:
+            told["state"] = self.state
+        told |= self.entry.as_json() if self.entry else dict(self.known)
+        if self.earlier:
+            told["earlier"] = [entry.as_json() for entry in self.earlier]
+        return told
 
 
 @dataclass(frozen=True)
@@ -94,15 +120,32 @@ class Pipeline:
         index = self.steps.index(step)
         return self.steps[index - 1] if index else None
 
+    @cached_property
+    def resources(self) -> Resources:
+        """What is scarce, shared by all that runs here."""
+        return Resources(self.workspace.config.resources)
+
+    def ran(self, step: Step) -> bool:
+        """Whether every step before this one ran here."""
+        return all(self.folder(s).path.exists() for s in self.steps[: self.steps.index(step)])
+
+    def standing(self, step: Unitwise) -> Standing:
+        """The units that come into a step now, beside its journal; to be closed.
+
+        Raises:
+            ConfigError: a step before it never ran.
+        """
+        return Standing(step, self.folder(step), self.units(step))
+
     def kept(self, step: Step) -> Iterator[Record]:
-        """What a step keeps, as records, in an order that is always the same."""
-        folder = self.folder(step)
+        """What a step keeps of what comes in now, as records, in an order that is always the
+        same.
+        """
         if isinstance(step, Source):
-            yield from step.kept(folder.path)
+            yield from step.kept(self.folder(step).path)
             return
-        for entry in folder.entries(step.version):
-            if entry.status == "kept":
-                yield step.gives.model_validate(entry.value)
+        with self.standing(step) as standing:
+            yield from standing.kept()
 
     def units(self, step: Step) -> Iterator[Record]:
         """What a step takes: all that the step before it keeps; nothing, for the first.
@@ -122,13 +165,12 @@ class Pipeline:
 
     def flow(self, step: Step) -> Flow:
         """Where everything that came into a step is now; zeros where nothing did."""
-        folder = self.folder(step)
         if isinstance(step, Source):
-            return step.flow(folder.path)
-        before = self.before(step)
-        if before is None or not self.folder(before).path.exists():
+            return step.flow(self.folder(step).path)
+        if self.before(step) is None or not self.ran(step):
             return Flow()
-        return flow_of(step, folder, (unit.key for unit in self.kept(before)))
+        with self.standing(step) as standing:
+            return standing.flow()
 
     async def run(
         self,
@@ -159,8 +201,7 @@ class Pipeline:
         folder.claim(step, self.commit)
         ctx = self.context(step)
         if isinstance(step, Source):
-            flow = await step.run(ctx, on_progress)
-            return Settled(flow=flow, n_now=flow.n_in, usage_now=(), seconds=0)
+            return await self._read(step, ctx, on_progress, stop)
         before = self.before(step)
         assert before is not None
         if isinstance(step, Fold):
@@ -168,6 +209,29 @@ class Pipeline:
         return await run_stage(
             step, units, folder, ctx, source=before.name, on_settled=on_settled, stop=stop
         )
+
+    async def _read(
+        self,
+        step: Source[Any],
+        ctx: Context,
+        on_progress: Callable[[str], None],
+        stop: asyncio.Event,
+    ) -> Settled:
+        """Run a source; its threads hear of `stop` as soon as it is set."""
+        begun, before, halt = time.monotonic(), step.flow(ctx.folder).n_in, threading.Event()
+
+        async def hear() -> None:
+            await stop.wait()
+            halt.set()
+
+        hearing = asyncio.create_task(hear())
+        try:
+            flow = await step.run(ctx, on_progress, halt)
+        finally:
+            hearing.cancel()
+            seconds = time.monotonic() - begun
+            self.folder(step).add_seconds(seconds)
+        return Settled(flow=flow, n_now=flow.n_in - before, usage_now=(), seconds=seconds)
 
     def context(self, step: Step) -> Context:
         """What a step is handed: models under the ledger of its zone and the common budget."""
@@ -188,7 +252,7 @@ class Pipeline:
             open_model=open_role,
             clock=self.clock,
             seed=config.seed,
-            resources=Resources(config.resources),
+            resources=self.resources,
         )
 
     def history(self, key: str) -> list[Chapter]:
@@ -203,14 +267,13 @@ class Pipeline:
         if len(key) < _SHORTEST_KEY:
             raise ConfigError(f"'{key}': give {_SHORTEST_KEY} characters or more of a unit's key")
         for index, step in enumerate(self.steps):
-            found = self._find(step, lambda entry: _fits(entry, key))
-            if found is not None:
-                return [*self._earlier(index, found), found, *self._later(index, found)]
             if isinstance(step, Source):
                 known = step.find(self.folder(step).path, key)
-                if known is not None:
-                    first = Chapter(step.name, None, known)
-                    return [first, *self._later(index, first)]
+                found = None if known is None else Chapter(step.name, None, known)
+            else:
+                found = self._find(step, lambda entry: _fits(entry, key))
+            if found is not None:
+                return [*self._earlier(index, found), found, *self._later(index, found)]
         raise ConfigError(f"no unit '{key}' in any stage of {self.workspace.path}")
 
     def _earlier(self, index: int, chapter: Chapter) -> list[Chapter]:
@@ -230,22 +293,45 @@ class Pipeline:
 
     def _later(self, index: int, chapter: Chapter) -> list[Chapter]:
         chapters: list[Chapter] = []
-        out = chapter.entry.out if chapter.entry else str(chapter.known.get("key", ""))
+        outs = chapter.outs
         for step in self.steps[index + 1 :]:
-            found = self._find(step, lambda entry, out=out: entry.unit == out)
-            if found is None or found.entry is None:
+            found = self._find(step, lambda entry, outs=outs: entry.unit in outs)
+            if found is None:
                 break
             chapters.append(found)
-            out = found.entry.out
+            outs = found.outs
         return chapters
 
     def _find(self, step: Step, fits: Callable[[Entry], bool]) -> Chapter | None:
+        """What a stage did with the first unit that fits, under all of its versions."""
         if isinstance(step, Source):
             return None
-        for entry in self.folder(step).entries(step.version):
-            if fits(entry):
-                return Chapter(step.name, entry, {})
-        return None
+        lines: list[Entry] = []
+        for entry in self.folder(step).lines():
+            if entry.unit == lines[0].unit if lines else fits(entry):
+                lines.append(entry)
+        if not lines:
+            return None
+        # The unit may have settled before the line by which it was found.
+        unit = lines[0].unit
+        lines = [entry for entry in self.folder(step).lines() if entry.unit == unit]
+        of_now = [entry for entry in lines if entry.version == step.version]
+        newest = of_now[-1] if of_now else lines[-1]
+        earlier = tuple(entry for entry in lines if entry is not newest)
+        return Chapter(step.name, newest, {}, earlier, self._state(step, unit, newest))
+
+    def _comes_in(self, step: Unitwise, unit: str) -> bool:
+        with self.standing(step) as standing:
+            return standing.is_in(unit)
+
+    def _state(self, step: Unitwise, unit: str, newest: Entry) -> str:
+        before = self.before(step)
+        if before is None or not self.ran(step) or not self._comes_in(step, unit):
+            name = "nothing" if before is None else before.name
+            return f"withdrawn: {name} does not keep it now"
+        if newest.version != step.version:
+            return f"owed again: it settled under version {newest.version}"
+        return ""
 
 
 def opener(workspace: Workspace, *, batch: Path | None = None) -> Callable[[str, str], Model]:

@@ -8,20 +8,21 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from browseruse_bench.errors import BenchError, BudgetError, StageError, StoreError, boundary
 from browseruse_bench.factory.context import Context, accounting
+from browseruse_bench.factory.entry import Drop, Entry
 from browseruse_bench.factory.stage import Dropped, Flow, Fold, Kept, Stage, checked_reason
-from browseruse_bench.factory.stage_folder import Drop, Entry, StageFolder, keys_hash
+from browseruse_bench.factory.stage_folder import StageFolder
+from browseruse_bench.factory.standing import Standing
 from browseruse_bench.models.base import PendingError
 from browseruse_bench.records.base import Record
 from browseruse_bench.records.trace import Usage, summed
-from browseruse_bench.store.journal import Journal
+from browseruse_bench.store.journal import Journal, read_journal
 
 IN_FLIGHT = 64
 """Units that are worked on at a time. It bounds memory only: what is scarce limits itself."""
@@ -38,8 +39,12 @@ class Settled:
     flow: Flow
     n_now: int
     """Units that this call settled."""
+    n_merged: int = 0
+    """Units that came in beside another of the same key: they are one unit of work."""
+    n_withdrawn: int = 0
+    """Units that settled once and do not come in any more: they are not kept any more either."""
     usage_now: tuple[Usage, ...]
-    """What it asked of models for them, by model."""
+    """What was paid to models for them, by model; what the ledger answered is not in it."""
     seconds: float
     over_budget: str = ""
     """Why nothing further was started."""
@@ -71,7 +76,8 @@ async def run_stage(
 
     Args:
         stage: what settles them.
-        units: all units that ever came in; those that settled are passed over.
+        units: all units that come in now; those that settled are passed over, those that
+            settled once and are not among them count no more.
         folder: claimed by this stage.
         ctx: handed to the stage.
         source: where the units came from, for inputs.jsonl.
@@ -84,20 +90,18 @@ async def run_stage(
         StoreError: it cannot be written.
     """
     start = time.monotonic()
-    wanted = {unit.key: unit for unit in units}
-    settled = folder.index(stage.version).statuses
-    _note_input(folder, source, wanted, settled, ctx.clock())
-    owed = [unit for key, unit in wanted.items() if settled.get(key, "failed") == "failed"]
-    work = _Work(stage, ctx, folder, len(owed), on_settled)
-    try:
-        async with _writer(folder) as write:
-            await work.through(iter(owed), write, in_flight, stop or asyncio.Event())
-    except* OSError as errors:
-        error = errors.exceptions[0]
-        raise StoreError(
-            f"{folder.journal_path}: cannot be written: {error}; then the same command goes on"
-        ) from error
-    return _settled(stage, folder, wanted, work, time.monotonic() - start)
+    with Standing(stage, folder, units) as standing:
+        _note_input(standing, source, ctx.clock())
+        work = _Work(stage, ctx, standing.n_owed, on_settled)
+        try:
+            async with _writer(folder) as write:
+                await work.through(standing.owed(), write, in_flight, stop or asyncio.Event())
+        except* OSError as errors:
+            error = errors.exceptions[0]
+            raise StoreError(
+                f"{folder.journal_path}: cannot be written: {error}; then the same command goes on"
+            ) from error
+        return _settled(standing, work, time.monotonic() - start)
 
 
 async def run_fold(
@@ -114,25 +118,50 @@ async def run_fold(
         StageError: the fold raised, left a unit out, or named one that is not there.
     """
     start = time.monotonic()
-    wanted = {unit.key: unit for unit in units}
-    prior = {
-        entry.unit: _outcome(fold, entry)
-        for entry in folder.entries(fold.version)
-        if entry.status != "failed" and entry.unit in wanted
-    }
-    _note_input(folder, source, wanted, dict.fromkeys(prior, "kept"), ctx.clock())
-    found: list[Entry] = []
-    with boundary(StageError, f"stage {fold.name}"):
-        for key, outcome in fold.fold(wanted.values(), prior, ctx):
-            found.append(_entry(fold, key, outcome, ctx.clock()))
-    problem = _coverage(set(wanted) - set(prior), [entry.unit for entry in found])
-    if problem:
-        raise StageError(f"stage {fold.name}: {problem}")
-    with Journal(folder.journal_path) as journal:
-        journal.append_all(entry.as_json() for entry in found)
-    work = _Work(fold, ctx, folder, len(found), lambda progress: None)
-    work.n_now = len(found)
-    return _settled(fold, folder, wanted, work, time.monotonic() - start)
+    with Standing(fold, folder, units) as standing:
+        _note_input(standing, source, ctx.clock())
+        found: list[Entry] = []
+        with boundary(StageError, f"stage {fold.name}"):
+            for key, outcome in fold.fold(_Again(standing), _Prior(fold, standing), ctx):
+                found.append(_entry(fold, key, outcome, ctx.clock()))
+        owed = {unit.key for unit in standing.owed()}
+        if problem := _coverage(owed, [entry.unit for entry in found]):
+            raise StageError(f"stage {fold.name}: {problem}")
+        with Journal(folder.journal_path) as journal:
+            journal.append_all(entry.as_json() for entry in found)
+        work = _Work(fold, ctx, len(found), lambda progress: None)
+        work.n_now = len(found)
+        return _settled(standing, work, time.monotonic() - start)
+
+
+@dataclass(frozen=True)
+class _Again:
+    """All units, as often as they are asked for."""
+
+    standing: Standing
+
+    def __iter__(self) -> Iterator[Record]:
+        return self.standing.units()
+
+
+@dataclass(frozen=True)
+class _Prior(Mapping[str, Kept[Any] | Dropped]):
+    """Outcomes that stand, read one at a time."""
+
+    fold: Fold[Any, Any]
+    standing: Standing
+
+    def __getitem__(self, key: str) -> Kept[Any] | Dropped:
+        entry = self.standing.entry(key) if self.standing.is_in(key) else None
+        if entry is None or entry.status == "failed":
+            raise KeyError(key)
+        return _outcome(self.fold, entry)
+
+    def __iter__(self) -> Iterator[str]:
+        return (entry.unit for entry in self.standing.outcomes() if entry.status != "failed")
+
+    def __len__(self) -> int:
+        return self.standing.n_units - self.standing.n_owed
 
 
 def _coverage(wanted: set[str], given: list[str]) -> str:
@@ -151,25 +180,21 @@ def _outcome(step: Unitwise, entry: Entry) -> Kept[Any] | Dropped:
     return Kept(step.gives.model_validate(entry.value))
 
 
-def _note_input(
-    folder: StageFolder,
-    source: str,
-    wanted: dict[str, Record],
-    settled: dict[str, Any],
-    at: str,
-) -> None:
-    """A line of inputs.jsonl, if something new came in."""
-    n_new = sum(key not in settled for key in wanted)
-    if not n_new:
+def _note_input(standing: Standing, source: str, at: str) -> None:
+    """A line of inputs.jsonl, if other units came in than the last time."""
+    path, keys = standing.folder.inputs_path, standing.keys_sha256
+    before = read_journal(path)
+    if before[-1]["keys_sha256"] == keys if before else not standing.n_units:
         return
     drop = Drop(
         source=source,
-        n_units=len(wanted),
-        n_new=n_new,
-        keys_sha256=keys_hash(list(wanted)),
+        n_units=standing.n_units,
+        n_new=standing.n_new,
+        n_withdrawn=standing.n_withdrawn,
+        keys_sha256=keys,
         at=at,
     )
-    with Journal(folder.inputs_path) as journal:
+    with Journal(path) as journal:
         journal.append(drop.as_json())
 
 
@@ -180,16 +205,14 @@ class _Work:
         self,
         step: Unitwise,
         ctx: Context,
-        folder: StageFolder,
         n_owed: int,
         on_settled: Callable[[Progress], None],
     ) -> None:
         self.step = step
         self.ctx = ctx
-        self.folder = folder
         self.n_owed = n_owed
         self.n_now = 0
-        self.usage: list[Usage] = []
+        self.usage: tuple[Usage, ...] = ()
         self.over_budget = ""
         self._on_settled = on_settled
 
@@ -204,25 +227,27 @@ class _Work:
             for unit in owed:
                 if stop.is_set() or self.over_budget:
                     return
-                entry = await self._entry(unit)
-                if entry is None:
+                done = await self._entry(unit)
+                if done is None:
                     continue
+                entry, paid = done
                 # What was paid for is written down also if this is cancelled meanwhile.
                 await asyncio.shield(write(entry))
-                self._settled(entry)
+                self._settled(entry, paid)
 
         async with asyncio.TaskGroup() as group:
             for _ in range(min(in_flight, self.n_owed)):
                 group.create_task(worker())
 
-    async def _entry(self, unit: Record) -> Entry | None:
-        """What becomes of a unit; None: nothing yet."""
+    async def _entry(self, unit: Record) -> tuple[Entry, list[Usage]] | None:
+        """(what becomes of a unit, what was paid for it now); None: nothing yet."""
         assert isinstance(self.step, Stage)
         begun = time.monotonic()
         with accounting() as uses:
             try:
                 with boundary(StageError, f"stage {self.step.name}, unit {unit.key[:12]}"):
-                    outcome = await self.step.settle(unit, self.ctx)
+                    async with self.ctx.resources.hold(self.step.needs(unit)):
+                        outcome = await self.step.settle(unit, self.ctx)
                     entry = _entry(self.step, unit.key, outcome, self.ctx.clock())
             except BudgetError as error:
                 self.over_budget = str(error)
@@ -237,13 +262,18 @@ class _Work:
                     error=f"{type(error).__name__}: {error}"[:2000],
                     at=self.ctx.clock(),
                 )
-        return entry.model_copy(
-            update={"usage": summed(uses), "seconds": round(time.monotonic() - begun, 3)}
+        whole = entry.model_copy(
+            update={
+                "usage": tuple(use.usage for use in uses),
+                "calls": tuple(use.call for use in uses),
+                "seconds": round(time.monotonic() - begun, 3),
+            }
         )
+        return whole, [use.usage for use in uses if use.is_new]
 
-    def _settled(self, entry: Entry) -> None:
+    def _settled(self, entry: Entry, paid: list[Usage]) -> None:
         self.n_now += 1
-        self.usage += entry.usage
+        self.usage = summed([*self.usage, *paid])
         self._on_settled(
             Progress(stage=self.step.name, entry=entry, n_now=self.n_now, n_owed=self.n_owed)
         )
@@ -317,34 +347,15 @@ async def _writer(folder: StageFolder) -> AsyncGenerator[Callable[[Entry], async
             await asyncio.shield(going)
 
 
-def _settled(
-    step: Unitwise, folder: StageFolder, wanted: dict[str, Record], work: _Work, seconds: float
-) -> Settled:
-    flow = flow_of(step, folder, wanted)
-    folder.derive(step.version)
+def _settled(standing: Standing, work: _Work, seconds: float) -> Settled:
+    standing.refresh()
+    standing.derive()
     return Settled(
-        flow=flow,
+        flow=standing.flow(),
         n_now=work.n_now,
-        usage_now=summed(work.usage),
+        n_merged=standing.n_merged,
+        n_withdrawn=standing.n_withdrawn,
+        usage_now=work.usage,
         seconds=seconds,
         over_budget=work.over_budget,
-    )
-
-
-def flow_of(step: Unitwise, folder: StageFolder, wanted: Iterable[str]) -> Flow:
-    """Where these units are now, by the journal."""
-    keys = set(wanted)
-    reasons: Counter[str] = Counter()
-    statuses: Counter[str] = Counter()
-    for entry in folder.entries(step.version):
-        if entry.unit in keys:
-            statuses[entry.status] += 1
-            if entry.status == "dropped":
-                reasons[entry.reason or ""] += 1
-    return Flow(
-        n_in=len(keys),
-        kept=statuses["kept"],
-        dropped=dict(sorted(reasons.items())),
-        failed=statuses["failed"],
-        pending=len(keys) - statuses.total(),
     )

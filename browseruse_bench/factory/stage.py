@@ -8,8 +8,9 @@ stands at the beginning and reads hundreds of millions of rows.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, Self, TypeVar
@@ -27,6 +28,8 @@ Out = TypeVar("Out", bound=Record)
 Zone = Literal["restricted", "clean"]
 """`restricted`: what the stage reads or writes may hold personal data; nothing of it reaches a
 release."""
+MERGED = "merged"
+"""Why a unit ended that came in beside another of the same key: no stage's own reason."""
 
 
 @dataclass(frozen=True)
@@ -113,6 +116,13 @@ class Stage(_Step, Generic[In, Out]):
     takes: type[In]
     gives: type[Out]
 
+    def needs(self, unit: In) -> Collection[str]:
+        """What is scarce (`[resources]` of workspace.toml: a browser, a host) and is held while
+        the unit is settled.
+        """
+        del unit
+        return ()
+
     @abstractmethod
     async def settle(self, unit: In, ctx: Context) -> Kept[Out] | Dropped:
         """What becomes of one unit. What it raises leaves the unit failed: owed again."""
@@ -145,9 +155,11 @@ class Source(_Step, Generic[Out]):
     gives: type[Out]
 
     @abstractmethod
-    async def run(self, ctx: Context, on_progress: Callable[[str], None]) -> Flow:
-        """Everything that came in is kept, dropped or counted; stopped at any moment, the next
-        call goes on.
+    async def run(
+        self, ctx: Context, on_progress: Callable[[str], None], stop: threading.Event
+    ) -> Flow:
+        """Everything that came in is kept, dropped or counted. Once `stop` is set nothing further
+        starts; stopped at any moment, the next call goes on.
         """
 
     @abstractmethod

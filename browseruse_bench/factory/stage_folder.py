@@ -6,69 +6,24 @@ journal.jsonl   the truth: one settled unit a line
 kept.jsonl      derived, sorted by key, so that two of them can be compared
 dropped.jsonl   the same
 report.md       derived
+seconds.jsonl   of a source: how long each call took
 """
 
 from __future__ import annotations
 
-import hashlib
+import contextlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from pydantic import Field, ValidationError
-
-from browseruse_bench.errors import ConfigError, DataError
+from browseruse_bench.errors import ConfigError
+from browseruse_bench.factory.entry import Entry
+from browseruse_bench.factory.index import Index
 from browseruse_bench.factory.stage import Step
-from browseruse_bench.records.base import Record, canonical_json
-from browseruse_bench.records.trace import Usage
 from browseruse_bench.store.files import read_json, sha256_file, write_atomic, write_json
-
-Status = Literal["kept", "dropped", "failed"]
-
-
-class Entry(Record):
-    """One line of journal.jsonl. The newest line of a unit and version counts; `failed` is owed
-    again.
-    """
-
-    unit: str
-    """Key of the unit that came in."""
-    version: int
-    status: Status
-    value: dict[str, Any] | None = None
-    """What it goes on as, if it is kept."""
-    out: str | None = None
-    """Key of that value: the unit of the next stage."""
-    reason: str | None = None
-    evidence: dict[str, Any] | None = None
-    error: str | None = None
-    usage: tuple[Usage, ...] = ()
-    seconds: float = Field(default=0, ge=0)
-    at: str
-
-
-class Drop(Record):
-    """One line of inputs.jsonl: units that came in together."""
-
-    source: str
-    """The stage, or the file, that they came from."""
-    n_units: int = Field(ge=0)
-    n_new: int = Field(ge=0)
-    """Those that had not come in before."""
-    keys_sha256: str
-    """Over the sorted keys."""
-    at: str
-
-
-@dataclass
-class Index:
-    """Where the newest line of each unit is, and what it says: all that resume needs."""
-
-    offsets: dict[str, int] = field(default_factory=dict[str, int])
-    """Unit -> byte at which its line begins."""
-    statuses: dict[str, Status] = field(default_factory=dict[str, Status])
+from browseruse_bench.store.journal import Journal, read_journal
 
 
 @dataclass(frozen=True)
@@ -137,63 +92,40 @@ class StageFolder:
         return self.path.rename(aside)
 
     def index(self, version: int) -> Index:
-        """Which units settled under a version; a torn last line is left out.
+        """The journal's lines by unit; to be closed.
 
         Raises:
             DataError: a whole line is damaged.
         """
-        found = Index()
-        for offset, entry in self._lines():
-            if entry.version == version:
-                found.offsets[entry.unit] = offset
-                found.statuses[entry.unit] = entry.status
-        return found
+        return Index(self.journal_path, version, beside=self.path.parent)
 
     def entries(self, version: int) -> Iterator[Entry]:
-        """The newest line of each unit under a version, sorted by unit; one at a time in memory.
+        """The newest line of each unit under a version, sorted by unit, also of those that do not
+        come in any more; one at a time in memory.
 
         Raises:
             DataError: a whole line is damaged.
         """
-        offsets = self.index(version).offsets
-        if not offsets:
-            return
-        with self.journal_path.open("rb") as file:
-            for unit in sorted(offsets):
-                file.seek(offsets[unit])
-                yield Entry.model_validate_json(file.readline())
+        with self.index(version) as index:
+            yield from index.entries()
 
-    def _lines(self) -> Iterator[tuple[int, Entry]]:
-        if not self.journal_path.exists():
-            return
-        with self.journal_path.open("rb") as file:
-            offset = 0
-            for number, line in enumerate(file, 1):
-                if not line.endswith(b"\n"):
-                    return
-                try:
-                    yield offset, Entry.model_validate_json(line)
-                except ValidationError as error:
-                    raise DataError(
-                        f"{self.journal_path}: line {number} is damaged; restore it, or remove "
-                        f"that line: what it settled is then owed again ({error.errors()[0]['msg']})"
-                    ) from error
-                offset += len(line)
+    def lines(self) -> Iterator[Entry]:
+        """Every whole line of the journal, in order, of all versions."""
+        with contextlib.suppress(FileNotFoundError), self.journal_path.open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield Entry.model_validate_json(line)
 
-    def derive(self, version: int) -> None:
-        """Write kept.jsonl and dropped.jsonl, the same bytes for the same journal."""
-        kept, dropped = self.path / "kept.jsonl", self.path / "dropped.jsonl"
-        temporary = [path.with_suffix(".tmp") for path in (kept, dropped)]
-        with temporary[0].open("w") as to_kept, temporary[1].open("w") as to_dropped:
-            for entry in self.entries(version):
-                if entry.status == "kept":
-                    line = {"key": entry.out, "unit": entry.unit, "value": entry.value}
-                    to_kept.write(canonical_json(line) + "\n")
-                elif entry.status == "dropped":
-                    line = {"unit": entry.unit, "reason": entry.reason, "evidence": entry.evidence}
-                    to_dropped.write(canonical_json(line) + "\n")
-        for path, made in zip((kept, dropped), temporary, strict=True):
-            made.replace(path)
+    @property
+    def seconds(self) -> float:
+        """How long a source ran here, over all calls."""
+        path = self.path / "seconds.jsonl"
+        return sum(float(line["seconds"]) for line in read_journal(path))
+
+    def add_seconds(self, seconds: float) -> None:
+        """A source ran so long, to its end or not."""
+        with Journal(self.path / "seconds.jsonl") as journal:
+            journal.append({"seconds": round(seconds, 3)})
 
     def write_report(self, text: str) -> None:
         """Put report.md in place."""
@@ -208,8 +140,3 @@ def _differ(before: dict[str, Any], now: dict[str, Any], part: str) -> list[str]
         for key in {*one, *other}
         if json.dumps(one.get(key), sort_keys=True) != json.dumps(other.get(key), sort_keys=True)
     ]
-
-
-def keys_hash(keys: Sequence[str]) -> str:
-    """SHA-256 over keys, in whatever order they come."""
-    return hashlib.sha256("\n".join(sorted(keys)).encode()).hexdigest()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from pydantic import Field
 
 from browseruse_bench.records.base import Record, content_key
@@ -28,6 +30,33 @@ class Candidate(Record):
     def key(self) -> str:
         """Identity of the work: the text alone."""
         return content_key([self.text])
+
+    @property
+    def carried(self) -> dict[str, Any]:
+        """What it says of the traffic, which takes no part in its key."""
+        return {name: value for name in _CARRIED if (value := getattr(self, name)) is not None}
+
+    def joined(self, other: Candidate) -> Candidate:
+        """One candidate for two of the same text: counts added, times spanned; the rest is that
+        of the smaller origin, so that their order decides nothing.
+        """
+        first = min(self, other, key=lambda one: (one.origin, one.country or ""))
+        firsts = [one.first_seen for one in (self, other) if one.first_seen is not None]
+        lasts = [one.last_seen for one in (self, other) if one.last_seen is not None]
+        return first.model_copy(
+            update={
+                "count": self.count + other.count,
+                "first_seen": min(firsts, default=None),
+                "last_seen": max(lasts, default=None),
+            }
+        )
+
+    def carrying(self, unit: Candidate) -> Candidate:
+        """The same, with what the unit says of the traffic of which it was made."""
+        return self.model_copy(update={name: getattr(unit, name) for name in _CARRIED})
+
+
+_CARRIED = ("origin", "count", "first_seen", "last_seen")
 
 
 def new_candidate(text: str, **more: object) -> Candidate:

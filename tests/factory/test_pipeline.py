@@ -1,10 +1,11 @@
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
 from browseruse_bench.errors import ConfigError
-from browseruse_bench.factory.funnel import funnel, samples, stage_report
+from browseruse_bench.factory.funnel import broken_boundaries, funnel, samples, stage_report
 from browseruse_bench.factory.pipeline import Pipeline
 from browseruse_bench.factory.stage import Dropped, Flow, Kept, Source, Stage
 from browseruse_bench.factory.workspace import Workspace, create, template
@@ -18,7 +19,7 @@ class Lines(Source[Candidate]):
     gives = Candidate
     reasons = frozenset({"empty"})
 
-    async def run(self, ctx, on_progress):
+    async def run(self, ctx, on_progress, stop):
         on_progress("reading")
         return self.flow(ctx.folder)
 
@@ -73,15 +74,17 @@ def pipeline(tmp_path):
 
 def run(pipeline, *names, **options):
     async def all_of_them():
-        for step in pipeline.chosen(names, options.get("until")):
-            await pipeline.run(
+        return {
+            step.name: await pipeline.run(
                 step,
                 on_settled=lambda progress: None,
                 on_progress=lambda text: None,
                 stop=asyncio.Event(),
             )
+            for step in pipeline.chosen(names, options.get("until"))
+        }
 
-    asyncio.run(all_of_them())
+    return asyncio.run(all_of_them())
 
 
 def test_what_one_stage_keeps_is_what_the_next_takes(pipeline):
@@ -104,6 +107,144 @@ def test_new_input_flows_through_and_nothing_old_is_done_again(pipeline):
     after = journal.read_text()
     assert after.startswith(before)
     assert after.count("\n") == before.count("\n") + 1
+
+
+def counted(pipeline):
+    return {row.stage: row for row in funnel(pipeline)}
+
+
+def kept_lines(pipeline, name):
+    path = pipeline.folder(pipeline.step(name)).path / "kept.jsonl"
+    return {
+        line["value"]["text"]: line["value"]
+        for line in map(json.loads, path.read_text().splitlines())
+    }
+
+
+class Sterner(Shorten):
+    """Also drops books."""
+
+    version = 2
+    reasons = frozenset({"hash", "book"})
+
+    async def settle(self, unit, ctx):
+        if "book" in unit.text:
+            return Dropped("book")
+        return await super().settle(unit, ctx)
+
+
+def test_what_a_new_version_of_an_earlier_stage_drops_leaves_every_later_stage(pipeline):
+    run(pipeline)
+    assert set(kept_lines(pipeline, "shout")) == {"FIND ", "BUY A"}
+    later = replace(pipeline, steps=(Lines(), Sterner(), Shout()))
+    journal = pipeline.folder(pipeline.step("shout")).journal_path
+    before = journal.read_text()
+    # Not even the stage itself need run again for its tasks not to count any more.
+    assert [unit.text for unit in later.kept(later.step("shout"))] == []
+    run(later)
+    assert set(kept_lines(later, "shout")) == {"FIND "}
+    assert [unit.text for unit in later.kept(later.step("shout"))] == ["FIND "]
+    row = counted(later)["shout"]
+    assert (row.flow, row.withdrawn) == (Flow(n_in=1, kept=1), 1)
+    assert journal.read_text() == before, "history is never rewritten"
+    chapters = later.history(new_candidate("buy a book").key)
+    assert [c.stage for c in chapters] == ["lines", "shorten", "shout"]
+    assert chapters[1].entry.reason == "book"
+    assert [entry.version for entry in chapters[1].earlier] == [1]
+    assert chapters[2].state == "withdrawn: shorten does not keep it now"
+    assert chapters[0].state == chapters[1].state == ""
+    milder = Shorten()
+    milder.version = 3
+    latest = replace(pipeline, steps=(Lines(), milder, Shout()))
+    assert run(latest)["shout"].n_now == 0, "what comes back is not paid again"
+    assert set(kept_lines(latest, "shout")) == {"FIND ", "BUY A"}
+
+
+def test_what_the_source_withdraws_leaves_every_later_stage_and_comes_back_for_nothing(pipeline):
+    corpus = pipeline.workspace.path / "corpus.txt"
+    whole = corpus.read_text()
+    run(pipeline)
+    corpus.write_text(whole.replace("buy a book\n", ""))
+    done = run(pipeline)
+    assert done["shorten"].n_withdrawn == done["shout"].n_withdrawn == 1
+    assert "BUY A" not in kept_lines(pipeline, "shout")
+    assert pipeline.history(new_candidate("buy a book").key)[0].state == (
+        "withdrawn: lines does not keep it now"
+    )
+    inputs = pipeline.folder(pipeline.step("shout")).path / "inputs.jsonl"
+    drops = [json.loads(line) for line in inputs.read_text().splitlines()]
+    assert [(d["n_units"], d["n_new"], d["n_withdrawn"]) for d in drops] == [(2, 2, 0), (1, 0, 1)]
+    corpus.write_text(whole)
+    assert {name: s.n_now for name, s in run(pipeline).items() if name != "lines"} == {
+        "shorten": 0,
+        "shout": 0,
+    }
+    assert "BUY A" in kept_lines(pipeline, "shout")
+
+
+class Traffic(Lines):
+    """Lines with a count and a day before each: `3 2026-01-02 text`."""
+
+    def kept(self, folder):
+        for line in self._lines(folder):
+            if line:
+                count, day, text = line.split(" ", 2)
+                yield new_candidate(text, count=int(count), first_seen=day, last_seen=day)
+
+
+def test_what_a_later_drop_adds_to_a_task_shows_in_every_later_stage_and_nothing_is_redone(
+    pipeline,
+):
+    corpus = pipeline.workspace.path / "corpus.txt"
+    corpus.write_text("1 2026-01-05 find a hotel\n1 2026-01-05 buy a book\n")
+    made = replace(pipeline, steps=(Traffic(), Shorten(), Shout()))
+    run(made)
+    assert kept_lines(made, "shout")["FIND "]["count"] == 1
+    # The source raises what it said of the task, as the filter does after another drop.
+    corpus.write_text("9 2026-02-01 find a hotel\n1 2026-01-05 buy a book\n")
+    done = run(made)
+    assert done["shorten"].n_now == done["shout"].n_now == 0
+    value = kept_lines(made, "shout")["FIND "]
+    assert (value["count"], value["last_seen"]) == (9, "2026-02-01")
+    assert {unit.count for unit in made.kept(made.step("shorten"))} == {9, 1}
+
+
+def test_tasks_that_become_one_text_are_one_unit_with_the_counts_of_both(pipeline):
+    corpus = pipeline.workspace.path / "corpus.txt"
+    lines = ["2 2026-01-05 find a hotel", "3 2026-01-02 find a hostel", "1 2026-01-01 buy it"]
+    origins = sorted(new_candidate(line.split(" ", 2)[2]).key for line in lines[:2])
+    results = []
+    for order in (lines, lines[::-1]):
+        corpus.write_text("\n".join(order) + "\n")
+        made = replace(pipeline, steps=(Traffic(), Shorten(), Shout()))
+        done = run(made)
+        assert done["shout"].n_merged == 1
+        assert done["shout"].flow == Flow(n_in=3, kept=2, dropped={"merged": 1})
+        results.append(kept_lines(made, "shout")["FIND "])
+    assert results[0] == results[1]
+    assert results[0] == {
+        "text": "FIND ",
+        "origin": origins[0],
+        "count": 5,
+        "first_seen": "2026-01-02",
+        "last_seen": "2026-01-05",
+    }
+    dropped = made.folder(made.step("shout")).path / "dropped.jsonl"
+    (line,) = [json.loads(line) for line in dropped.read_text().splitlines()]
+    assert (line["reason"], line["evidence"]["origin"]) == ("merged", origins[1])
+    rows = funnel(made)
+    assert broken_boundaries(rows) == []
+    assert rows[1].flow.kept == rows[2].flow.n_in == 3
+
+
+def test_a_stage_that_takes_other_than_the_one_before_it_keeps_is_said(pipeline):
+    class Miscounts(Lines):
+        def flow(self, folder):
+            return Flow(n_in=7, kept=7)
+
+    made = replace(pipeline, steps=(Miscounts(), Shorten(), Shout()))
+    run(made)
+    assert broken_boundaries(funnel(made)) == ["shorten takes 3, and lines keeps 7"]
 
 
 def test_a_stage_whose_predecessor_never_ran_says_so(pipeline):

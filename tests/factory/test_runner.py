@@ -15,7 +15,7 @@ from browseruse_bench.factory.stage import Dropped, Flow, Kept
 from browseruse_bench.factory.stage_folder import StageFolder
 from browseruse_bench.models.base import OutageError, PendingError
 from browseruse_bench.records.trace import Usage
-from tests.factory.doubles import Asks, First, Halve, Pays, context, numbers
+from tests.factory.doubles import Asks, First, Halve, Number, Pays, context, numbers
 from tests.zygote import Zygote, grown
 
 
@@ -58,9 +58,25 @@ def test_what_settled_is_final_and_what_failed_is_owed_again(folder):
     assert "ValueError: no luck" in failed[-1]["error"]
 
 
-def test_a_unit_that_comes_in_twice_is_one_unit(folder):
+def test_a_unit_that_comes_in_twice_is_one_unit_and_the_other_is_said_to_be_merged(folder):
     done = run(Halve(), numbers(2, 2, 4), folder)
-    assert (done.flow.n_in, done.n_now) == (2, 2)
+    assert (done.n_now, done.n_merged) == (2, 1)
+    assert done.flow == Flow(n_in=3, kept=2, dropped={"merged": 1})
+    assert {"unit": "n00002", "reason": "merged", "evidence": {}} in lines(
+        folder.path / "dropped.jsonl"
+    )
+
+
+def test_two_units_that_differ_under_one_key_are_refused_before_anything_is_asked(folder):
+    class Named(Number):
+        name: str
+
+    stage = Halve()
+    stage.takes = Named
+    with pytest.raises(StageError, match="two units that differ have the key n00002"):
+        run(stage, [Named(n=2, name="a"), Named(n=2, name="b")], folder)
+    assert stage.seen == []
+    assert not folder.journal_path.exists()
 
 
 def test_a_higher_version_settles_every_unit_again_and_keeps_what_was(folder):

@@ -17,7 +17,7 @@ from typing import Any
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory.context import Context
 from browseruse_bench.factory.corpus import drops, report, story
-from browseruse_bench.factory.corpus.engines import Embedded, Engine, OnRay
+from browseruse_bench.factory.corpus.engines import Embedded, Engine, OnRay, Stopped
 from browseruse_bench.factory.corpus.inputs import found_files, new_files
 from browseruse_bench.factory.corpus.overlap import Reference, read_references
 from browseruse_bench.factory.corpus.results import candidates
@@ -48,7 +48,9 @@ class Filter(Source[Candidate]):
     def settings(self) -> Mapping[str, Any]:
         return self._rules.settings()
 
-    async def run(self, ctx: Context, on_progress: Callable[[str], None]) -> Flow:
+    async def run(
+        self, ctx: Context, on_progress: Callable[[str], None], stop: threading.Event
+    ) -> Flow:
         """Settle the drop that was begun, then one of all files that are new.
 
         Raises:
@@ -56,9 +58,11 @@ class Filter(Source[Candidate]):
                 benchmarks changed since files came in.
             DataError: a file that came in before has changed.
         """
-        stop = threading.Event()
         try:
             return await asyncio.to_thread(self._run, ctx, on_progress, stop)
+        except Stopped:
+            on_progress("stopped; what is done stays done, and the same command goes on")
+            return self.flow(ctx.folder)
         except asyncio.CancelledError:
             stop.set()
             raise

@@ -23,7 +23,6 @@ from browseruse_bench.models.base import RefusalError, TooLongError
 from browseruse_bench.models.batch.folder import find_batches
 from browseruse_bench.records.candidate import Candidate
 from browseruse_bench.records.label import REASON_TAGS
-from browseruse_bench.records.trace import summed
 from browseruse_bench.report.render import Table, markdown_table, markdown_text, money
 from browseruse_bench.store.journal import Journal
 
@@ -98,16 +97,16 @@ class Suitability(Stage[Candidate, Candidate]):
 
     def _costs(self, folder: Path) -> list[tuple[str, str]]:
         n = kept = n_quoted = n_quotes = 0
-        costs: list[float | None] = []
-        for entry in StageFolder(folder).entries(self.version):
-            costs += [use.cost_usd for use in summed(entry.usage)]
-            if entry.status == "failed":
-                continue
-            n += 1
-            kept += entry.status == "kept"
-            if entry.status == "dropped" and entry.evidence and entry.evidence.get("quote"):
-                n_quotes += 1
-                n_quoted += bool(entry.evidence.get("quote_found"))
+        with StageFolder(folder).index(self.version) as index:
+            costs = [use.cost_usd for use in index.usage]
+            for entry in index.entries():
+                if entry.status == "failed":
+                    continue
+                n += 1
+                kept += entry.status == "kept"
+                if entry.status == "dropped" and entry.evidence and entry.evidence.get("quote"):
+                    n_quotes += 1
+                    n_quoted += bool(entry.evidence.get("quote_found"))
         cost = total(costs)
         each = None if cost is None or not kept else 1000 * cost / kept
         return [

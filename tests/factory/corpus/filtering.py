@@ -3,6 +3,7 @@
 import asyncio
 import json
 import random
+import threading
 
 from browseruse_bench.factory.context import Context
 from browseruse_bench.factory.stages.filter import Filter
@@ -69,7 +70,7 @@ def context(root):
 def run(root, tell=lambda text: None, **more):
     """(the flow, kept tasks) after a run over all files of `root`/in."""
     stage = made_filter(root, **more)
-    flow = asyncio.run(stage.run(context(root), tell))
+    flow = asyncio.run(stage.run(context(root), tell, threading.Event()))
     return flow, list(stage.kept(root / "filter"))
 
 
