@@ -16,7 +16,7 @@ _TITLES: dict[Gender, str] = {
     "f": "mrs|ms|miss|madam|frau|mme|madame|mlle|sra|srta|señora|señorita|signora|senhora|mevrouw|wife"
     "|daughter|sister|mother|mom|mum|aunt|niece|grandmother|grandma|granddaughter|girlfriend",
 }
-_TITLE = {
+_TITLE: dict[Gender, re.Pattern[str]] = {
     gender: re.compile(rf"(?i)(?<!\w)(?:{words})\.?,?\s+(?:dr\.?\s+|prof\.?\s+)?$")
     for gender, words in _TITLES.items()
 }
@@ -63,7 +63,7 @@ def _united(proposal: Proposal, country: Country) -> Proposal:
         for person in proposal.persons
     }  # fmt: skip
     whole = {who: fullest(forms) for who, forms in names.items() if _is_full(fullest(forms))}
-    genders = {person.id: person.gender for person in proposal.persons}
+    genders: dict[str, Gender] = {person.id: person.gender for person in proposal.persons}
     same: dict[str, str] = {}
     for who, forms in names.items():
         if not forms or who in whole:
@@ -103,7 +103,8 @@ def _united(proposal: Proposal, country: Country) -> Proposal:
 
 
 def _known(ids: Sequence[str], genders: dict[str, Gender]) -> Gender:
-    return next((genders[who] for who in ids if genders[who] != "n"), "n")
+    told: list[Gender] = [genders[who] for who in ids if genders[who] != "n"]
+    return told[0] if told else "n"
 
 
 def _is_full(name: str) -> bool:

@@ -87,6 +87,7 @@ def checked(text: str, proposal: Proposal, hits: Sequence[Hit], region: str) -> 
     targeted = _covered(text, [(t.verbatim, t.kind) for t in proposal.targets], region)
     public = _covered(text, [(k.verbatim, "COMPANY") for k in proposal.kept], region)
     _covered(text, [(f.verbatim, "COMPANY") for f in proposal.facts], region)
+    _check_places(proposal, region)
     added: list[Target] = []
     for hit in hits:
         if any(hit.start < end and hit.end > start for start, end in targeted):
@@ -103,6 +104,25 @@ def checked(text: str, proposal: Proposal, hits: Sequence[Hit], region: str) -> 
                    person=person, incidental=hit.kind not in ACCOUNT)
         )  # fmt: skip
     return (*proposal.targets, *added)
+
+
+_PLACES: frozenset[Kind] = frozenset({"ADDRESS", "CITY", "REGION", "ZIP"})
+
+
+def _check_places(proposal: Proposal, region: str) -> None:
+    """A place that is the work stays with its postal code: of an address there only the street
+    can be a target.
+    """
+    stays = [k.verbatim for k in proposal.kept if k.reason == "place_of_the_work"]
+    for target in proposal.targets:
+        if target.kind not in _PLACES:
+            continue
+        inside = any(places(target.verbatim, Replacement(s, "", "COMPANY"), region) for s in stays)
+        city = any(
+            t.kind in ("CITY", "ADDRESS") and t.person == target.person for t in proposal.targets
+        )
+        if inside or (stays and target.kind in ("ZIP", "REGION") and not city):
+            raise DisbelievedError(f"a {target.kind} of the place that is the work")
 
 
 def _covered(text: str, named: Sequence[tuple[str, Kind]], region: str) -> list[tuple[int, int]]:

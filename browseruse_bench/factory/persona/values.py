@@ -10,6 +10,7 @@ from random import Random
 
 from browseruse_bench.factory.persona.canonical import canonical, is_cjk
 from browseruse_bench.factory.persona.dates import age_on, rewritten, year_in
+from browseruse_bench.factory.persona.fit import E164
 from browseruse_bench.factory.persona.names import fullest, parts, renamed
 from browseruse_bench.factory.persona.proposal import Someone, Target
 from browseruse_bench.factory.persona.substitute import RefusedError, Replacement
@@ -17,6 +18,7 @@ from browseruse_bench.factory.personas import (
     CARDS,
     COUNTRIES,
     EMPLOYERS,
+    POSTAL,
     SCHEMES,
     VIN,
     Address,
@@ -24,6 +26,10 @@ from browseruse_bench.factory.personas import (
     Person,
     load,
 )
+from browseruse_bench.factory.personas.forms import BANKS, PASSPORTS, PLATES, is_of
+
+_DRAWS = 200
+"""Tries to draw a number of a form that not all letters and digits make."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class Cast:
     people: dict[str, Person]
     addresses: dict[str, Address]
     minors: frozenset[str]
+    place_stays: bool = False
+    """Whether the place is what the work is about, and stays: then only streets are replaced."""
 
 
 def cast(
@@ -47,6 +55,7 @@ def cast(
     domain: str,
     today: date,
     rng: Random,
+    place_stays: bool = False,
 ) -> Cast:
     """A persona for each person: of its gender, none twice, one family name where they share it.
 
@@ -71,7 +80,7 @@ def cast(
     rng.shuffle(places)
     addresses = {who: places[index % len(places)] for index, who in enumerate(people)}
     minors = frozenset(someone.id for someone in persons if someone.minor)
-    return Cast(country, domain, today, rng, people, addresses, minors)
+    return Cast(country, domain, today, rng, people, addresses, minors, place_stays)
 
 
 def _families(
@@ -141,10 +150,12 @@ def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
         case "CARD" | "CARD_LAST4" | "IBAN" | "NATIONAL_ID" | "BANK":
             return _number(target, who)
         case "PASSPORT" | "PLATE":
-            own = who.country.passport if target.kind == "PASSPORT" else who.country.plate
-            first = target.person == next(iter(who.people))
-            fits = first and len(canonical(own).solid[0]) == len(canonical(old).solid[0])
-            return own if fits else shaped(old, who.rng)
+            return _paper(target, who)
+        case "PHONE":
+            return _phone(old, person, address, who)
+        case "ADDRESS":
+            whole = "," in old or any(is_cjk(c) or c == "\n" for c in old) or _has_postal(old, who)
+            return address.line if whole else address.street
         case "PASSWORD":
             return shaped(old, who.rng) if old.isdigit() else "Kestrel-Lamp-42!"
         case "ORDER_ID" | "LOYALTY" | "CARD_CVV":
@@ -154,8 +165,6 @@ def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
         case _:
             return {
                 "EMAIL": f"{person.email}@{who.domain}",
-                "PHONE": person.phone,
-                "ADDRESS": address.line,
                 "STREET": address.street,
                 "CITY": address.city,
                 "REGION": address.region,
@@ -166,6 +175,43 @@ def _value(target: Target, targets: Sequence[Target], who: Cast) -> str | None:
                 "IP": "198.51.100.24",
                 "URL": ("https://" if "://" in old else "") + f"{person.email}.{who.domain}",
             }[target.kind] or None
+
+
+def _has_postal(address: str, who: Cast) -> bool:
+    return re.search(rf"(?<!\w)(?:{POSTAL[who.country.country]})(?!\w)", address[3:]) is not None
+
+
+def _phone(old: str, person: Person, address: Address, who: Cast) -> str:
+    """A number of the bundle's place; where the place of the text stays and every area has numbers
+    that are reserved (US, CA), one of the old area.
+    """
+    import phonenumbers
+
+    number = E164.of(old, who.country.country)
+    if who.place_stays and number and who.country.country in ("US", "CA"):
+        area, rest = number.e164[:5], person.phone[5:]
+        usual = phonenumbers.PhoneNumberType.FIXED_LINE_OR_MOBILE
+        here = phonenumbers.parse(number.e164)
+        if phonenumbers.number_type(here) == usual and area + rest != number.e164:
+            return area + rest
+    return address.phone_of(person)
+
+
+def _paper(target: Target, who: Cast) -> str | None:
+    """A passport or plate: the country's own for the first person if the old one has that form,
+    else another one of the form of the old one.
+    """
+    old, code = target.verbatim, who.country.country
+    forms, own = (
+        (PASSPORTS, who.country.passport) if target.kind == "PASSPORT" else (PLATES, who.country.plate)
+    )  # fmt: skip
+    size = len(canonical(own).solid[0])
+    first = target.person == next(iter(who.people))
+    if first and is_of(forms, code, old) and size == len(canonical(old).solid[0]):
+        return own
+    homes = [c for c in (code, *forms) if is_of(forms, c, old)]
+    drawn = (shaped(old, who.rng) for _ in range(_DRAWS))
+    return next((new for new in drawn if not homes or is_of(forms, homes[0], new)), None)
 
 
 def _employer(old: str, targets: Sequence[Target]) -> str | None:
@@ -197,7 +243,9 @@ def shaped(old: str, rng: Random) -> str:
     letters, digits = "ABCDEFGHJKLMNPRSTUVWXYZ", "0123456789"
     out = ""
     for char in old:
-        pool = digits if char.isdigit() else letters if char.isalpha() else char
+        # A letter of another script says where a plate is from: it is part of the form.
+        plain = char.isascii() or char.isdigit()
+        pool = digits if char.isdigit() else letters if char.isalpha() and plain else char
         pool = pool.lower() if char.islower() else pool
         choices = [other for other in pool if other != char] or [char]
         out += rng.choice(choices)
@@ -242,7 +290,7 @@ def _number(target: Target, who: Cast) -> str | None:
             else None
         )
     if target.kind == "BANK":
-        return who.country.bank.get("routing") if _is_routing(digits) else shaped(old, who.rng)
+        return _bank(target, digits, who)
     schemes = [s for s, is_valid in SCHEMES.items() if is_valid(canonical(old).text.upper())]
     for country in (who.country, *(load(code) for code in COUNTRIES)):
         for scheme in schemes:
@@ -251,7 +299,12 @@ def _number(target: Target, who: Cast) -> str | None:
     return shaped(old, who.rng)
 
 
-def _is_routing(digits: str) -> bool:
-    if len(digits) != 9 or not digits.isdigit():
-        return False
-    return sum(int(d) * w for d, w in zip(digits, (3, 7, 1) * 3, strict=True)) % 10 == 0
+def _bank(target: Target, digits: str, who: Cast) -> str | None:
+    """A code of a bank stays such a code, with its check digit; an account keeps its length."""
+    for country in (who.country, *(load(code) for code in ("US", "MX"))):
+        for scheme, is_valid in BANKS.items():
+            if scheme in country.bank and is_valid(target.verbatim.strip()):
+                return country.bank[scheme]
+    account = who.country.bank["account"]
+    first = target.person == next(iter(who.people))
+    return account if first and len(account) == len(digits) else shaped(target.verbatim, who.rng)

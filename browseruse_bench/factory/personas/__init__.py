@@ -3,8 +3,8 @@
     personas = load("DE", domain="example.com")
 
 Numbers have the form and the check digits that a site asks for. Where a country reserves numbers
-for fiction or never issues them (US and Canadian 555-01xx, GB 020 7946 0xxx, AU 0491 570 1xx,
-FR 01 99 00, DE 030 23125, SSN 987-65-432x, SIN 0.., NHS 999, NINO QQ) these are used; elsewhere
+for fiction or never issues them (US and Canadian 555-01xx, GB 020 7946 0xxx, 0117 and 0114 496 0xxx,
+AU 0491 570 1xx, FR 01 99 00, 02 61 91 and 03 53 01, DE 030 23125, 040 66969 and 0221 4710, SSN 987-65-432x, SIN 0.., NHS 999, NINO QQ) these are used; elsewhere
 none is reserved, and the numbers are sequences that were made up.
 """
 
@@ -20,6 +20,7 @@ from typing import Literal, Self
 from pydantic import Field, ValidationError, model_validator
 
 from browseruse_bench.errors import ConfigError, DataError
+from browseruse_bench.factory.personas.forms import PASSPORTS, PLATES, bank_problems, is_of
 from browseruse_bench.records.base import Record
 
 FOLDER = Path(__file__).parent
@@ -67,6 +68,14 @@ class Address(Record):
     postal: str = Field(min_length=1)
     line: str
     """All of it as it is written there."""
+    phone_prefix: str | None = Field(default=None, pattern=r"^\+\d{3,10}$")
+    """How the phone numbers of this place begin; None: the numbers of persons are of no place."""
+
+    def phone_of(self, person: Person) -> str:
+        """The person's number as one of this place, E.164."""
+        if self.phone_prefix is None:
+            return person.phone
+        return self.phone_prefix + person.phone[len(self.phone_prefix) :]
 
 
 class Country(Record):
@@ -142,11 +151,11 @@ POSTAL = {
 def _problems(country: Country) -> list[str]:
     """What is not valid, value by value."""
     from email_validator import EmailNotValidError, validate_email
-    from stdnum import iban
 
     problems: list[str] = []
     for person in country.persons:
-        problems += _person_problems(person, country.country)
+        phones = {person.phone, *(address.phone_of(person) for address in country.addresses)}
+        problems += _person_problems(person, phones, country.country)
         try:
             validate_email(f"{person.email}@example.com", check_deliverability=False)
         except EmailNotValidError as error:
@@ -158,8 +167,7 @@ def _problems(country: Country) -> list[str]:
             p for p in (address.street, address.city, address.postal) if p not in address.line
         ]
         problems += [f"{address.line}: lacks {part}" for part in missing]
-    if country.iban is not None and not (iban.is_valid(country.iban, check_country=False)):
-        problems.append(f"{country.iban}: no IBAN")
+    problems += _papers_problems(country)
     for what in ("email", "phone", "given", "family"):
         values = [getattr(person, what) for person in country.persons]
         if len(set(values)) < len(values):
@@ -167,13 +175,28 @@ def _problems(country: Country) -> list[str]:
     return problems
 
 
-def _person_problems(person: Person, region: str) -> list[str]:
+def _papers_problems(country: Country) -> list[str]:
+    from stdnum import iban
+
+    code, problems = country.country, bank_problems(country.country, country.bank, country.iban)
+    if country.iban is not None and not (
+        country.iban.startswith(code) and iban.is_valid(country.iban)
+    ):
+        problems.append(f"{country.iban}: no IBAN of {code}")
+    if not is_of(PASSPORTS, code, country.passport):
+        problems.append(f"{country.passport}: no passport number of {code}")
+    if not is_of(PLATES, code, country.plate):
+        problems.append(f"{country.plate}: no number plate of {code}")
+    return problems
+
+
+def _person_problems(person: Person, phones: set[str], region: str) -> list[str]:
     import phonenumbers
 
-    number = phonenumbers.parse(person.phone)
     problems: list[str] = []
-    if not phonenumbers.is_valid_number_for_region(number, region):
-        problems.append(f"{person.phone}: no phone number of {region}")
+    for phone in sorted(phones):
+        if not phonenumbers.is_valid_number_for_region(phonenumbers.parse(phone), region):
+            problems.append(f"{phone}: no phone number of {region}")
     for scheme, value in person.ids.items():
         if scheme not in SCHEMES or not SCHEMES[scheme](value):
             problems.append(f"{value}: no {scheme}")

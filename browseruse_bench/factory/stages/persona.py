@@ -142,6 +142,7 @@ class Persona(Stage[Candidate, Candidate]):
                     domain=self._config.personas.email_domain,
                     today=date.fromisoformat(ctx.clock()[:10]),
                     rng=rng,
+                    place_stays=any(k.reason == "place_of_the_work" for k in proposed.kept),
                 )
                 return substitute(unit.text, replacements(targets, who), region=country)
             except RefusedError as error:
