@@ -16,6 +16,7 @@ VERBS = (
     "run",
     "eval",
     "grade",
+    "serve-reward",
     "report",
     "leaderboard",
     "import",
@@ -34,7 +35,7 @@ VERBS = (
     "doctor",
 )
 """Each is `browseruse_bench.cli.<verb>`, with a command named `command`; of `import` it is
-`import_`."""
+`import_`, of `serve-reward` `serve_reward`."""
 
 
 class _Root(click.Group):
@@ -45,7 +46,7 @@ class _Root(click.Group):
         if cmd_name not in VERBS:
             return None
         # A verb that is a word of Python has its module under that word and "_".
-        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name
+        module = f"{cmd_name}_" if keyword.iskeyword(cmd_name) else cmd_name.replace("-", "_")
         return importlib.import_module(f"browseruse_bench.cli.{module}").command
 
     def invoke(self, ctx: click.Context) -> Any:

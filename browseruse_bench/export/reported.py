@@ -240,8 +240,8 @@ def _freeze(
     native = path / "native" / "record.json"
     native.parent.mkdir(parents=True)
     native.write_bytes(row.native)
-    steps = [_step(path, index, told) for index, told in enumerate(row.steps, 1)]
-    final = _step(path, len(steps) + 1, Told(saw=row.saw_at_end))
+    steps = [told_step(path, index, told) for index, told in enumerate(row.steps, 1)]
+    final = told_step(path, len(steps) + 1, Told(saw=row.saw_at_end))
     trace = Trace.model_validate(
         {
             "run_id": run.run_id,
@@ -277,7 +277,7 @@ def _freeze(
     )
 
 
-def _step(path: Path, index: int, told: Told) -> Step:
+def told_step(path: Path, index: int, told: Told) -> Step:
     """A step of which no time is known."""
     seen: tuple[Observation, ...] = ()
     if told.saw.strip():

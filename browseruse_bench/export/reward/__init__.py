@@ -1,0 +1,1 @@
+"""A reward over HTTP: a trace in, findings and a reward out, for any trainer."""
