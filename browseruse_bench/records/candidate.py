@@ -33,8 +33,9 @@ class Candidate(Record):
 
     @property
     def carried(self) -> dict[str, Any]:
-        """What it says of the traffic, which takes no part in its key."""
-        return {name: value for name in _CARRIED if (value := getattr(self, name)) is not None}
+        """Its origin, and what it says of the traffic: what takes no part in its key."""
+        names = ("origin", *_CARRIED)
+        return {name: value for name in names if (value := getattr(self, name)) is not None}
 
     def joined(self, other: Candidate) -> Candidate:
         """One candidate for two of the same text: counts added, times spanned; the rest is that
@@ -52,11 +53,13 @@ class Candidate(Record):
         )
 
     def carrying(self, unit: Candidate) -> Candidate:
-        """The same, with what the unit says of the traffic of which it was made."""
+        """The same, with what the unit says of the traffic of which it was made. The origin stays:
+        a stage may have renamed it, so that nothing points back.
+        """
         return self.model_copy(update={name: getattr(unit, name) for name in _CARRIED})
 
 
-_CARRIED = ("origin", "count", "first_seen", "last_seen")
+_CARRIED = ("count", "first_seen", "last_seen")
 
 
 def new_candidate(text: str, **more: object) -> Candidate:
