@@ -28,9 +28,10 @@ from typing import Any
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory.corpus import boilerplate, overlap
 from browseruse_bench.factory.corpus.books import placed
+from browseruse_bench.factory.corpus.broken import find_broken
 from browseruse_bench.factory.corpus.engines import Engine
 from browseruse_bench.factory.corpus.grouping import Examine, Group
-from browseruse_bench.factory.corpus.inputs import InputFile, pieces
+from browseruse_bench.factory.corpus.inputs import Broken, InputFile, pieces
 from browseruse_bench.factory.corpus.linking import PART_RECORDS, link_all
 from browseruse_bench.factory.corpus.reading import Read
 from browseruse_bench.factory.corpus.results import Keep, Members
@@ -69,6 +70,7 @@ class Outcome(Record):
     grown: int
     """Older tasks that gained submissions."""
     distinct: int
+    broken: tuple[Broken, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,7 @@ class Work:
         )
         kept = self._keep(plan, groups, examined[0])
         outcome = _outcome(read[1], grouped, examined[1], kept)
+        outcome = outcome.model_copy(update={"broken": _broken(*read)})
         self._gather_dropped(read[0], examined[0])
         write_json(path / "drop.json", outcome.model_dump(mode="json"))
         self.drop.clean()
@@ -318,6 +321,25 @@ class Work:
             place = folder / f"{kind}-{job.manifest.stem}.parquet"
             if not place.exists():
                 place.hardlink_to(job.dropped)
+
+
+def _broken(jobs: Sequence[Read], counted: Sequence[Mapping[str, Any]]) -> tuple[Broken, ...]:
+    places: dict[str, list[int]] = {}
+    for job, found in zip(jobs, counted, strict=True):
+        places.setdefault(str(job.piece.path), []).extend(found.get("broken", ()))
+    return find_broken(places)
+
+
+def broken_in(planned: Sequence[Drop]) -> dict[str, Broken]:
+    """Path -> the lines that are still broken, by all drops that are done."""
+    found: dict[str, Broken] = {}
+    for drop in planned:
+        if (outcome := drop.outcome) is None:
+            continue
+        for file in drop.plan.files:
+            found.pop(file.path, None)
+        found |= {broken.path: broken for broken in outcome.broken}
+    return found
 
 
 def _outcome(

@@ -142,7 +142,8 @@ def record_type(sketch: int) -> Any:
     """What is known of a text when it is clustered."""
     import numpy as np
 
-    return np.dtype([("key", "<u8"), ("entity", "<u8"), ("old", "u1"), ("sketch", "u1", (sketch,))])
+    roles = [("old", "u1"), ("least", "u1")]
+    return np.dtype([("key", "<u8"), ("entity", "<u8"), *roles, ("sketch", "u1", (sketch,))])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ pieces of work. Files are read in place and never written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -36,6 +36,21 @@ class InputFile(Record):
     size: int
     mtime_ns: int
     sha256: str
+    places: tuple[tuple[int, int], ...] | None = None
+    """Bytes that are read: lines that were broken when it came in before; None: all."""
+    mends: int = 0
+    """Lines that failed before and do not any more, or fail again in this drop."""
+
+
+class Broken(Record):
+    """Lines of one file that could not be read."""
+
+    path: str
+    lines: tuple[int, ...]
+    """Their numbers, from 1; the first of them, where there are very many."""
+    n: int
+    rest: str
+    """SHA-256 of the file without them."""
 
 
 @dataclass(frozen=True)
@@ -77,8 +92,17 @@ def found_files(root: Path, paths: Sequence[str]) -> list[Path]:
     return sorted(files)
 
 
-def new_files(files: Sequence[Path], known: Mapping[str, InputFile]) -> list[InputFile]:
+def new_files(
+    files: Sequence[Path],
+    known: Mapping[str, InputFile],
+    mended: Callable[[Path], InputFile | None] = lambda path: None,
+) -> list[InputFile]:
     """Those that did not come in before.
+
+    Args:
+        files: all that are there.
+        known: those that came in.
+        mended: what is to be read of a file that changed; None: it may not change.
 
     Raises:
         DataError: a file that came in before has changed since, or is the same bytes as another.
@@ -92,6 +116,10 @@ def new_files(files: Sequence[Path], known: Mapping[str, InputFile]) -> list[Inp
             if (before.size, before.mtime_ns) == (stat.st_size, stat.st_mtime_ns):
                 continue
             if before.sha256 != sha256_file(path):
+                again = mended(path)
+                if again is not None:
+                    found.append(again)
+                    continue
                 raise DataError(
                     f"{path}: changed after it was read; put it back, and add what is new as "
                     "another file"
@@ -117,6 +145,9 @@ def pieces(files: Sequence[InputFile], *, rows: int) -> list[Piece]:
     found: list[Piece] = []
     for file in files:
         path = Path(file.path)
+        if file.places is not None:
+            found += [Piece(path, file.size, file.mtime_ns, *place) for place in file.places]
+            continue
         if path.suffix.lower() != ".parquet":
             step = rows * 400
             bounds = [*range(0, file.size, step), file.size]
@@ -146,8 +177,13 @@ class Batch:
 
     frame: Any
     """polars: text, tag, time, source (strings), count (int64)."""
-    unreadable: int
-    """Rows that could not be parsed: nothing of them is kept."""
+    broken: tuple[int, ...] = ()
+    """Bytes of the file at which lines begin that could not be parsed: nothing of them is kept."""
+
+    @property
+    def unreadable(self) -> int:
+        """How many these are."""
+        return len(self.broken)
 
 
 def batches(piece: Piece, columns: Mapping[str, str]) -> Iterator[Batch]:
@@ -186,7 +222,7 @@ def _parquet(piece: Piece, columns: Mapping[str, str]) -> Iterator[Batch]:
         use_threads=False,
     ):
         frame: Any = pl.from_arrow(batch)
-        yield Batch(_known(frame.select(**{m: pl.col(name) for m, name in there.items()})), 0)
+        yield Batch(_known(frame.select(**{m: pl.col(name) for m, name in there.items()})))
 
 
 def _known(frame: Any) -> Any:
@@ -250,21 +286,22 @@ def _lines(piece: Piece, columns: Mapping[str, str]) -> Iterator[Batch]:
             lines = file.readlines(min(_BLOCK_BYTES, piece.stop - position))
             if not lines:
                 return
+            yield _parsed(lines, columns, position)
             position += sum(map(len, lines))
-            yield _parsed(lines, columns)
 
 
-def _parsed(lines: Sequence[bytes], columns: Mapping[str, str]) -> Batch:
+def _parsed(lines: Sequence[bytes], columns: Mapping[str, str], position: int) -> Batch:
     import polars as pl
 
     rows: list[dict[str, Any]] = []
-    unreadable = 0
+    broken: list[int] = []
     for line in lines:
+        start, position = position, position + len(line)
         if not line.strip():
             continue
         row = _row(line, columns)
         if row is None:
-            unreadable += 1
+            broken.append(start)
         else:
             rows.append(row)
     schema = {"text": pl.String, "tag": pl.String, "source": pl.String, "count": pl.Int64}
@@ -275,7 +312,7 @@ def _parsed(lines: Sequence[bytes], columns: Mapping[str, str]) -> Batch:
             row if isinstance(row["time"], int | float) else {**row, "time": None} for row in rows
         ]
     frame = pl.DataFrame(rows, schema={**schema, "time": kind})
-    return Batch(_known(frame), unreadable)
+    return Batch(_known(frame), tuple(broken))
 
 
 def _row(line: bytes, columns: Mapping[str, str]) -> dict[str, Any] | None:

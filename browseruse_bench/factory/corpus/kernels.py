@@ -329,15 +329,17 @@ def agreements(sketch, other):
 
 
 @_compiled
-def link(bands, sketch, entity, old, need):
+def link(bands, sketch, entity, old, least, need, settled):
     """(leader, agreement) of each text within one band; a text that joined nothing leads itself.
 
     Args:
         bands: band key of each text; texts by (old ones first, content hash).
         sketch: of each text.
         entity: two texts are joined only where these are equal.
-        old: leaders of earlier drops: they join nothing.
+        old: those that lead already: they join nothing.
+        least: of each text, bins that must be outdone.
         need: bins that must agree.
+        settled: nobody becomes a leader.
     """
     n = bands.shape[0]
     leader = np.arange(n)
@@ -354,18 +356,19 @@ def link(bands, sketch, entity, old, need):
         slot = np.int64(bands[i] & _U(size - 1))
         while first[slot] >= 0 and bands[first[slot]] != bands[i]:
             slot = (slot + 1) & (size - 1)
-        best = 0
+        best = np.int64(least[i])
         if not old[i]:
             head = first[slot]
             while head >= 0:
                 if entity[head] == entity[i]:
-                    same = alike(sketch[head], sketch[i])
+                    same = np.int64(alike(sketch[head], sketch[i]))
                     if same >= need and same > best:
                         best = same
                         leader[i] = head
                 head = following[head]
             agreement[i] = best
-        if best == 0 and count[slot] < _RUN_LEADERS:
+        leads = old[i] or (leader[i] == i and not settled)
+        if leads and count[slot] < _RUN_LEADERS:
             if count[slot]:
                 following[last[slot]] = i
             else:

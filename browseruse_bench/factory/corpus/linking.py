@@ -5,7 +5,10 @@ most alike one that leads, or leads itself. What joined is carried no further; w
 to the next band, spilled to disk in parts by band key. A leader that later joins another one
 leaves its followers with a leader that they never met: each of these is compared with it, and
 whoever is not alike is owed again, against the leaders as they are then. Nobody is ever in the
-cluster of a leader that it is not like itself. Leaders of earlier drops join nothing.
+cluster of a leader that it is not like itself. At last, when it is known who leads, whoever is
+not very much like its leader meets all of them again, in every band, and moves to the one that it
+is most like: the band in which it met a leader first does not decide. Leaders of earlier drops
+join nothing.
 """
 
 # What arrays and tables hold is said in the docstrings: pyarrow ships no types, and those of numpy
@@ -35,6 +38,9 @@ PART_RECORDS = 250_000
 _PASSES = 4
 """Times that followers which lost their leader are owed again; after that they lead."""
 
+_SURE = 0.7
+"""Share of agreeing bins from which on a follower stays where it is."""
+
 JOIN = [("child", "<u8"), ("leader", "<u8"), ("agreement", "<i2")]
 
 
@@ -57,7 +63,10 @@ class Spread(Job):
     """They are leaders already."""
     leaders: Path | None = None
     """Sorted content hashes of what leads; None: everything matters."""
-    orphans: Path | None = None
+    owed: Path | None = None
+    """Sorted content hashes of what is to find a leader."""
+    least: Path | None = None
+    """Of each of those, bins that must be outdone."""
 
     @property
     def spill(self) -> Path:
@@ -72,11 +81,14 @@ class Spread(Job):
 
         records = np.load(self.source)
         records["old"] = self.old
-        if self.leaders is not None and self.orphans is not None:
-            leads = is_in(records["key"], np.load(self.leaders))
-            owed = is_in(records["key"], np.load(self.orphans))
+        if self.leaders is not None and self.owed is not None and self.least is not None:
+            owed = np.load(self.owed)
+            leads, owes = is_in(records["key"], np.load(self.leaders)), is_in(records["key"], owed)
             records["old"] = leads
-            records = records[leads | owed]
+            if len(owed):
+                place = np.searchsorted(owed, records["key"]).clip(max=len(owed) - 1)
+                records["least"] = np.where(owes, np.load(self.least)[place], 0)
+            records = records[leads | owes]
         return {"bounds": _spill(records, 0, self.parts, self.spill)}
 
 
@@ -89,6 +101,8 @@ class Band(Job):
     parts: int
     band: int
     need: int
+    settled: bool = False
+    """Who leads is known: those that follow move to a leader that they are more like."""
 
     @property
     def spill(self) -> Path:
@@ -113,7 +127,7 @@ class Band(Job):
         last = kernels.BANDS if self.parts == 1 else self.band + 1
         found: list[Any] = []
         for band in range(self.band, last):
-            records, joins = linked(records, band, self.need)
+            records, joins = linked(records, band, self.need, settled=self.settled)
             found.append(joins)
         with placed(self.joins) as temporary, temporary.open("wb") as file:
             np.save(file, np.concatenate(found))
@@ -121,21 +135,32 @@ class Band(Job):
         return {"bounds": _spill(left, min(last, kernels.BANDS - 1), self.parts, self.spill)}
 
 
-def linked(records: Any, band: int, need: int) -> tuple[Any, Any]:
-    """(what leads, who joined whom) after one band; `records` are sorted, old ones first."""
+def linked(records: Any, band: int, need: int, *, settled: bool = False) -> tuple[Any, Any]:
+    """(what goes on to the next band, who joined whom) after one band; `records` are sorted, old
+    ones first.
+    """
     import numpy as np
 
     from browseruse_bench.factory.corpus import kernels
 
     bands = kernels.band_keys(records["sketch"], band)
     leader, agreement = kernels.link(
-        bands, records["sketch"], records["entity"], records["old"], need
+        bands,
+        records["sketch"],
+        records["entity"],
+        records["old"],
+        records["least"],
+        need,
+        settled,
     )
     joined = leader != np.arange(len(records))
     joins = np.empty(int(joined.sum()), JOIN)
     joins["child"] = records["key"][joined]
     joins["leader"] = records["key"][leader[joined]]
     joins["agreement"] = agreement[joined]
+    if settled:
+        records["least"][joined] = agreement[joined]
+        return records, joins
     # A copy only where something is gone: later bands and passes join little.
     return records[~joined] if len(joins) else records, joins
 
@@ -197,34 +222,59 @@ def link_all(
     if done.exists():
         with np.load(done) as content:
             return Links(content["child"], content["leader"], content["agreement"])
-    sizes = [len(np.load(path, mmap_mode="r")) for path in (*new, *old)]
-    parts = max(1, -(-sum(sizes) // part_records))
+    files = (*new, *old)
+    sizes = [len(np.load(path, mmap_mode="r")) for path in files]
+    rounds = _Rounds(
+        folder=folder,
+        new=tuple(new),
+        old=tuple(old),
+        parts=max(1, -(-sum(sizes) // part_records)),
+        need=need,
+        engine=engine,
+        tell=tell,
+    )
     links = _none()
     orphans: Any = np.zeros(0, np.uint64)
     for number in range(_PASSES):
         place = folder / f"pass-{number}"
-        again = number > 0
-        if again:
-            _save_roles(place, links, orphans, (*new, *old))
-        spread = [
-            Spread(
-                manifest=place / "spread" / f"{i:05}.json",
-                source=path,
-                parts=parts,
-                old=path in set(old),
-                leaders=place / "leaders.npy" if again else None,
-                orphans=place / "orphans.npy" if again else None,
-            )
-            for i, path in enumerate((*new, *old))
-        ]
-        joins = _bands(place, spread, parts=parts, need=need, engine=engine, tell=tell)
-        links, orphans = _resolved(_merged(links, joins), (*new, *old), need)
+        if number:
+            _save_roles(place, links, orphans, files)
+        joins = rounds.joins(place)
+        links, orphans = _resolved(_merged(links, joins), files, need)
         tell(f"near-duplicates, pass {number + 1}: {len(links.child)} joined, {len(orphans)} owed")
         if not len(orphans):
             break
+    links, n_moved = _moved(links, rounds, folder / "settled")
+    tell(f"near-duplicates: {n_moved} moved to a leader that they are more like")
     with placed(done) as temporary, temporary.open("wb") as file:
         np.savez(file, child=links.child, leader=links.leader, agreement=links.agreement)
     return links
+
+
+def _moved(links: Links, rounds: _Rounds, place: Path) -> tuple[Links, int]:
+    """(links of everyone to the most alike leader that it meets, how many moved)."""
+    import numpy as np
+
+    from browseruse_bench.factory.corpus import kernels
+
+    unsure = links.agreement < _SURE * kernels.SKETCH
+    if not unsure.any():
+        return links, 0
+    _save_roles(
+        place,
+        links,
+        links.child[unsure],
+        (*rounds.new, *rounds.old),
+        least=links.agreement[unsure].astype(np.uint8),
+    )
+    joins = rounds.joins(place, settled=True)
+    # In the order of the bands each leader is more alike than the one before: the last one counts.
+    child, last = np.unique(joins["child"][::-1], return_index=True)
+    best = joins[::-1][last]
+    place_of = np.searchsorted(links.child, child)
+    leader, agreement = links.leader.copy(), links.agreement.copy()
+    leader[place_of], agreement[place_of] = best["leader"], best["agreement"]
+    return Links(links.child, leader, agreement), len(child)
 
 
 def _none() -> Links:
@@ -233,62 +283,89 @@ def _none() -> Links:
     return Links(np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int16))
 
 
-def _save_roles(place: Path, links: Links, orphans: Any, files: Sequence[Path]) -> None:
-    """Write who leads and who is owed again."""
+def _save_roles(
+    place: Path, links: Links, owed: Any, files: Sequence[Path], *, least: Any = None
+) -> None:
+    """Write who leads, who is owed a leader, and what these must outdo."""
     import numpy as np
 
     place.mkdir(parents=True, exist_ok=True)
     keys: list[Any] = []
     for path in files:
         found = np.load(path, mmap_mode="r")["key"]
-        keys.append(found[~is_in(found, links.child) & ~is_in(found, orphans)])
-    for name, values in (("leaders", np.sort(np.concatenate(keys))), ("orphans", orphans)):
+        keys.append(found[~is_in(found, links.child) & ~is_in(found, owed)])
+    least = np.zeros(len(owed), np.uint8) if least is None else least
+    roles = {"leaders": np.sort(np.concatenate(keys)), "owed": owed, "least": least}
+    for name, values in roles.items():
         with placed(place / f"{name}.npy") as temporary, temporary.open("wb") as file:
             np.save(file, values)
 
 
-def _bands(
-    place: Path,
-    spread: Sequence[Spread],
-    *,
-    parts: int,
-    need: int,
-    engine: Engine,
-    tell: Callable[[str], None],
-) -> Any:
-    """All joins of one pass."""
-    import numpy as np
+@dataclass(frozen=True, kw_only=True)
+class _Rounds:
+    """What goes through all bands, once for each pass."""
 
-    from browseruse_bench.factory.corpus import kernels
+    folder: Path
+    new: tuple[Path, ...]
+    old: tuple[Path, ...]
+    parts: int
+    need: int
+    engine: Engine
+    tell: Callable[[str], None]
 
-    joins: list[Any] = []
-    n_bands = 1 if parts == 1 else kernels.BANDS
-    finished = [band for band in range(n_bands) if (place / f"band-{band:02}.done").exists()]
-    if not finished:
-        engine.settle_all(spread)
-    sources = tuple(job.spill for job in spread)
-    for band in range(n_bands):
-        jobs = [
-            Band(
-                manifest=place / f"band-{band:02}" / f"{part:05}.json",
-                sources=sources,
-                part=part,
-                parts=parts,
-                band=band,
-                need=need,
+    def joins(self, place: Path, *, settled: bool = False) -> Any:
+        """All joins of one pass, in the order of the bands. Where roles were saved in `place`,
+        only who has one takes part.
+        """
+        import numpy as np
+
+        from browseruse_bench.factory.corpus import kernels
+
+        spread = self._spread(place)
+        n_bands = 1 if self.parts == 1 else kernels.BANDS
+        finished = [band for band in range(n_bands) if (place / f"band-{band:02}.done").exists()]
+        if not finished:
+            self.engine.settle_all(spread)
+        sources = tuple(job.spill for job in spread)
+        joins: list[Any] = []
+        for band in range(n_bands):
+            jobs = [
+                Band(
+                    manifest=place / f"band-{band:02}" / f"{part:05}.json",
+                    sources=sources,
+                    part=part,
+                    parts=self.parts,
+                    band=band,
+                    need=self.need,
+                    settled=settled,
+                )
+                for part in range(self.parts)
+            ]
+            if band not in finished:
+                self.engine.settle_all(jobs)
+                write_atomic(place / f"band-{band:02}.done", "")
+                # What the band read is in its own files now.
+                for path in sources:
+                    path.unlink(missing_ok=True)
+                self.tell(f"near-duplicates: band {band + 1} of {n_bands}")
+            sources = tuple(job.spill for job in jobs)
+            joins += [np.load(job.joins) for job in jobs]
+        return np.concatenate(joins)
+
+    def _spread(self, place: Path) -> list[Spread]:
+        roles = {name: place / f"{name}.npy" for name in ("leaders", "owed", "least")}
+        known = roles if roles["least"].exists() else {}
+        old = set(self.old)
+        return [
+            Spread(
+                manifest=place / "spread" / f"{i:05}.json",
+                source=path,
+                parts=self.parts,
+                old=path in old,
+                **known,
             )
-            for part in range(parts)
+            for i, path in enumerate((*self.new, *self.old))
         ]
-        if band not in finished:
-            engine.settle_all(jobs)
-            write_atomic(place / f"band-{band:02}.done", "")
-            # What the band read is in its own files now.
-            for path in sources:
-                path.unlink(missing_ok=True)
-            tell(f"near-duplicates: band {band + 1} of {n_bands}")
-        sources = tuple(job.spill for job in jobs)
-        joins += [np.load(job.joins) for job in jobs]
-    return np.concatenate(joins)
 
 
 def _merged(links: Links, joins: Any) -> Links:

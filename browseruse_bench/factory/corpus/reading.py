@@ -56,11 +56,13 @@ class Read(Job):
         from browseruse_bench.factory.corpus import kernels
 
         counted: Counter[str] = Counter()
+        broken: list[int] = []
         rows: list[Any] = []
         texts: list[Any] = []
         for batch in batches(self.piece, self.rules.columns):
             counted["rows"] += len(batch.frame) + batch.unreadable
             counted["unreadable"] += batch.unreadable
+            broken += batch.broken
             permitted = _permitted(batch.frame, self.rules.permitted_tags)
             counted["no_permitted_tag"] += len(batch.frame) - len(permitted)
             raw = pl.Series("raw", kernels.raws(*of_arrow(permitted["text"].to_arrow())))
@@ -70,7 +72,7 @@ class Read(Job):
         reasons = refused["reason"].value_counts().iter_rows()
         write_frame(refused, self.dropped)
         write_partitioned(kept.sort("key"), self.spill, partitions=self.partitions)
-        return {**counted, "dropped": dict(sorted(reasons))}
+        return {**counted, "dropped": dict(sorted(reasons)), "broken": broken}
 
 
 def _permitted(frame: Any, tags: tuple[str, ...]) -> Any:

@@ -125,29 +125,31 @@ def test_a_gram_is_known_by_its_words_wherever_it_stands(texts, size):
     assert len(set(known.values())) == len(known)
 
 
-def linked_plainly(bands, sketch, entity, old, need):
+def linked_plainly(bands, sketch, entity, old, least, need, *, settled):
     leader, agreement, heads = list(range(len(bands))), [0] * len(bands), {}
     for i, band in enumerate(bands):
-        best = 0
+        best = int(least[i])
         for head in () if old[i] else heads.get(band, ()):
             same = int((sketch[head] == sketch[i]).sum())
             if entity[head] == entity[i] and same >= need and same > best:
                 best, leader[i] = same, head
         agreement[i] = best
-        if not best and len(heads.setdefault(band, [])) < 64:
+        leads = old[i] if settled else leader[i] == i
+        if leads and len(heads.setdefault(band, [])) < 64:
             heads[band].append(i)
     return leader, agreement
 
 
 @settings(max_examples=60)
-@given(st.integers(0, 10_000), st.integers(1, 300), st.integers(1, 40))
-def test_texts_of_one_band_join_the_most_alike_leader(seed, n, spread):
+@given(st.integers(0, 10_000), st.integers(1, 300), st.integers(1, 40), st.booleans())
+def test_texts_of_one_band_join_the_most_alike_leader(seed, n, spread, settled):
     r = np.random.default_rng(seed)
     bands = r.integers(0, spread, n).astype(np.uint64)
     sketch = r.integers(0, 3, (n, kernels.SKETCH)).astype(np.uint8)
     entity, old = r.integers(0, 2, n).astype(np.uint64), r.integers(0, 2, n).astype(np.uint8)
-    leader, agreement = kernels.link(bands, sketch, entity, old, 43)
-    expected = linked_plainly(bands.tolist(), sketch, entity, old, 43)
+    least = (r.integers(0, 50, n) * (1 - old) * settled).astype(np.uint8)
+    leader, agreement = kernels.link(bands, sketch, entity, old, least, 43, settled)
+    expected = linked_plainly(bands.tolist(), sketch, entity, old, least, 43, settled=settled)
     assert (leader.tolist(), agreement.tolist()) == expected
 
 

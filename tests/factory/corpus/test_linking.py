@@ -172,6 +172,30 @@ def test_everyone_is_like_the_leader_that_it_follows(tmp_path):
     assert all(jaccard(text, leader) > 0.33 for text, leader in followers)
 
 
+@pytest.mark.parametrize("part_records", [250_000, 250])
+def test_who_is_unsure_of_its_leader_follows_the_most_alike_one_that_it_meets(
+    tmp_path, part_records
+):
+    texts = sentences(23, 150)
+    led = clusters(tmp_path, texts, part_records=part_records)
+    sketch = dict(zip(texts, kernels.sketches(*of_strings(texts), True), strict=True))
+    leaders = sorted(set(led.values()))
+    several = 0
+    for text, leader in led.items():
+        if text == leader:
+            continue
+        met = [o for o in leaders if meets(sketch[text], sketch[o])]
+        several += len(met) > 1
+        own = kernels.alike(sketch[text], sketch[leader])
+        best = max([own, *(kernels.alike(sketch[text], sketch[o]) for o in met)])
+        assert own == best or own >= 0.7 * kernels.SKETCH
+    assert several > 10
+
+
+def meets(one, other):
+    return (one == other).reshape(kernels.BANDS, kernels.ROWS).all(axis=1).any()
+
+
 def test_leaders_of_earlier_drops_join_nothing_and_are_joined(tmp_path):
     texts = sentences(7, 80)
     first, second = texts[::2], texts[1::2]
