@@ -42,7 +42,7 @@ class Persona(Stage[Candidate, Candidate]):
     """Replaces what is personal, or says why the task cannot go on."""
 
     name = "persona"
-    version = 2
+    version = 3
     zone = "restricted"
     takes, gives = Candidate, Candidate
     reasons = frozenset(

@@ -256,3 +256,34 @@ def test_one_digit_changed_is_no_clabe():
     assert is_clabe(number)
     changed = [number[:i] + str((int(number[i]) + 1) % 10) + number[i + 1 :] for i in range(18)]
     assert not any(map(is_clabe, changed))
+
+
+# ------------------------------------------------------------------ numbers that open something
+
+
+@pytest.mark.parametrize(
+    ("kind", "old"), [("ORDER_ID", "K7QX2M"), ("LOYALTY", "XQ482913"), ("ORDER_ID", "112-8837461-2291")]
+)  # fmt: skip
+async def test_what_must_be_looked_up_drops_the_task_and_a_field_gets_another_of_its_form(
+    tmp_path, kind, old
+):
+    text = f"Type {old} into the second field of example.org/form and read the message."
+    out = await kept_text(tmp_path, text, reply(target(old, kind)))
+    new = out.removeprefix("Type ").partition(" into ")[0]
+    assert new != old
+    assert re.sub(r"\d", "0", re.sub("[A-Z]", "A", new)) == re.sub(
+        r"\d", "0", re.sub("[A-Z]", "A", old)
+    )
+    needed = reply(target(old, kind, incidental=False))
+    assert old not in await refused(tmp_path, text, needed, "work_depends_on_person")
+
+
+async def test_the_age_of_an_adult_is_that_of_the_persona_on_the_day_of_the_run(tmp_path):
+    text = "Quote car insurance for Quentin Fanshawe, aged 47, from 1 May."
+    answer = reply(
+        target("Quentin Fanshawe", "NAME"), target("47", "AGE"), persons=(("p1", "m", False),)
+    )
+    out = await kept_text(tmp_path, text, answer)
+    found = re.fullmatch(r"Quote car insurance for Paul Kessler, aged (\d+), from 1 May\.", out)
+    assert found
+    assert int(found.group(1)) == 34
