@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -72,7 +72,7 @@ def run(
         # As after the signal itself: whatever is pending is so because somebody wanted it.
         click.echo("bubench: stopped; the same command goes on", err=True)
         click.get_current_context().exit(INTERRUPTED)
-    _refuse_incomplete(ran.done)
+    _refuse_incomplete(pipeline, ran.done)
 
 
 @command.command()
@@ -80,7 +80,10 @@ def run(
 @options.as_json
 def status(workspace: Path, as_json: bool) -> None:
     """Show the funnel: what came in, what was kept and dropped, what it cost."""
-    _show_funnel(_pipeline(workspace), as_json=as_json)
+    pipeline = _pipeline(workspace)
+    _show_funnel(pipeline, as_json=as_json)
+    for step in pipeline.steps:
+        _tell_problems(pipeline, step)
 
 
 @command.command()
@@ -140,7 +143,23 @@ def _show_funnel(pipeline: Pipeline, *, as_json: bool) -> None:
         raise StageError(f"figures that must be equal are not: {'; '.join(broken)}")
 
 
-def _refuse_incomplete(done: list[tuple[Step, Settled]]) -> None:
+SHOWN_PROBLEMS = 20
+
+
+def _tell_problems(pipeline: Pipeline, step: Step) -> None:
+    from browseruse_bench.factory.stage import Source
+
+    if not isinstance(step, Source):
+        return
+    problems = step.problems(pipeline.folder(step).path)
+    for place, problem in enumerate(problems):
+        if place < SHOWN_PROBLEMS:
+            click.echo(problem, err=True)
+            continue
+        click.echo(f"and {1 + sum(1 for _ in problems)} more", err=True)
+
+
+def _refuse_incomplete(pipeline: Pipeline, done: list[tuple[Step, Settled]]) -> None:
     """Everything that was to be done is done.
 
     Raises:
@@ -148,20 +167,25 @@ def _refuse_incomplete(done: list[tuple[Step, Settled]]) -> None:
         IncompleteError: something failed or is pending.
     """
     from browseruse_bench.errors import BudgetError, IncompleteError
+    from browseruse_bench.factory.stage import Source
 
     for step, settled in done:
         if settled.over_budget:
             raise BudgetError(
                 f"{step.name}: {settled.over_budget}; raise it, and the same command goes on"
             )
-    left: dict[str, Any] = {
-        step.name: f"{settled.flow.failed} failed, {settled.flow.pending} pending"
+    for step, _ in done:
+        _tell_problems(pipeline, step)
+    left = {
+        step: f"{step.name}: {settled.flow.failed} failed, {settled.flow.pending} pending"
         for step, settled in done
         if settled.flow.failed or settled.flow.pending
     }
     if left:
-        told = "; ".join(f"{name}: {text}" for name, text in left.items())
-        raise IncompleteError(f"{told}; the same command tries them again")
+        told = "; ".join(left.values())
+        read = all(isinstance(step, Source) for step in left)
+        next_step = "mend what is named above" if read else "the same command tries them again"
+        raise IncompleteError(f"{told}; {next_step}")
 
 
 for verb in (factory_search.search, factory_search.compare, factory_search.drift):

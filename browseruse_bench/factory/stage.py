@@ -166,6 +166,11 @@ class Source(_Step, Generic[Out]):
     def flow(self, folder: Path) -> Flow:
         """What the last call came to; zeros before the first."""
 
+    def problems(self, folder: Path) -> Iterator[str]:
+        """What failed and what next, a line for each; the same command does not mend these."""
+        del folder
+        return iter(())
+
     @abstractmethod
     def kept(self, folder: Path) -> Iterator[Out]:
         """What goes on, one at a time in memory, in an order that is always the same."""

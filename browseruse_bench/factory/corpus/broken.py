@@ -60,7 +60,7 @@ def mended(path: Path, broken: Broken) -> InputFile | None:
         size=stat.st_size,
         mtime_ns=stat.st_mtime_ns,
         sha256=sha256_file(path),
-        places=() if removed else tuple(places),
+        places=((0, 0),) if removed else tuple(places),
         mends=broken.n,
     )
 

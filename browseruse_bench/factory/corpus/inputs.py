@@ -283,7 +283,15 @@ def _lines(piece: Piece, columns: Mapping[str, str]) -> Iterator[Batch]:
             # The line that a piece begins in belongs to the piece before.
             position += len(file.readline()) - 1
         while position < piece.stop:
-            lines = file.readlines(min(_BLOCK_BYTES, piece.stop - position))
+            # Not `readlines`: it goes on where the lines are as long as its hint, into the line
+            # with which the next piece begins.
+            lines: list[bytes] = []
+            size, limit = 0, min(_BLOCK_BYTES, piece.stop - position)
+            for line in file:
+                lines.append(line)
+                size += len(line)
+                if size >= limit:
+                    break
             if not lines:
                 return
             yield _parsed(lines, columns, position)

@@ -16,9 +16,10 @@ from typing import Any
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory.context import Context
+from browseruse_bench.factory.corpus import broken as broken_lines
 from browseruse_bench.factory.corpus import drops, report, story
 from browseruse_bench.factory.corpus.engines import Embedded, Engine, OnRay, Stopped
-from browseruse_bench.factory.corpus.inputs import found_files, new_files
+from browseruse_bench.factory.corpus.inputs import InputFile, found_files, new_files
 from browseruse_bench.factory.corpus.overlap import Reference, read_references
 from browseruse_bench.factory.corpus.results import candidates
 from browseruse_bench.factory.corpus.rules import REASONS, Rules
@@ -92,7 +93,13 @@ class Filter(Source[Candidate]):
         if before and before[-1].outcome is None:
             self._settle(before[-1], before[:-1], engine, tell)
         known = {file.path: file for drop in before for file in drop.plan.files}
-        files = new_files(found_files(ctx.workspace, self._corpus.paths), known)
+        broken = drops.broken_in(drops.drops_in(ctx.folder))
+
+        def mended(path: Path) -> InputFile | None:
+            found = broken.get(str(path))
+            return None if found is None else broken_lines.mended(path, found)
+
+        files = new_files(found_files(ctx.workspace, self._corpus.paths), known, mended)
         if not files:
             tell("no new files")
             return
@@ -141,6 +148,8 @@ class Filter(Source[Candidate]):
                     failed + outcome.failed,
                 )
                 dropped.update(outcome.dropped)
+                mends = sum(file.mends for file in drop.plan.files)
+                n_in, failed = n_in - mends, failed - mends
         return Flow(n_in=n_in, kept=kept, dropped=dict(sorted(dropped.items())), failed=failed)
 
     def kept(self, folder: Path) -> Iterator[Candidate]:
@@ -150,6 +159,11 @@ class Filter(Source[Candidate]):
 
     def find(self, folder: Path, key: str) -> Mapping[str, Any] | None:
         return story.find(_shelves(folder), key)
+
+    def problems(self, folder: Path) -> Iterator[str]:
+        """A line for each broken line of a file."""
+        for broken in drops.broken_in(drops.drops_in(folder)).values():
+            yield from broken_lines.told(broken)
 
     def report(self, folder: Path) -> str:
         """Drops with their evidence, and clusters for a person to judge."""

@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from browseruse_bench.cli.root import bubench
 from browseruse_bench.errors import DataError
+from browseruse_bench.factory.corpus.inputs import Piece, batches
 from tests.factory.corpus.filtering import made_filter, row, run
 
 HOTEL = "Find a quiet hotel in Lisbon for two nights with breakfast and tell me the price"
@@ -93,6 +94,21 @@ def test_the_line_is_found_in_whatever_piece_of_the_file_it_is(tmp_path, monkeyp
     file.write_text("\n".join(lines) + "\n")
     assert run(tmp_path)[0].failed == 2
     assert [line.split(": ")[0] for line in problems(tmp_path)] == [f"{file}:18", f"{file}:32"]
+
+
+def test_a_piece_that_ends_where_a_line_does_reads_no_line_of_the_next(tmp_path):
+    file = tmp_path / "a.jsonl"
+    lines = [b"{" + b"x" * n + b"\n" for n in (7, 0, 30, 3, 12)]
+    file.write_bytes(b"".join(lines))
+    stat = file.stat()
+    for cut in range(stat.st_size + 1):
+        places = [
+            place
+            for start, stop in ((0, cut), (cut, stat.st_size))
+            for batch in batches(Piece(file, stat.st_size, stat.st_mtime_ns, start, stop), {})
+            for place in batch.broken
+        ]
+        assert places == [sum(map(len, lines[:n])) for n in range(5)], cut
 
 
 def test_run_and_status_say_it_and_run_ends_with_4_until_it_is_mended(tmp_path, corpus):
