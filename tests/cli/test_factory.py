@@ -90,6 +90,32 @@ def test_a_failed_unit_is_exit_4_and_mended_by_the_same_command(workspace):
     assert bub("run").exit_code == 0
 
 
+def test_ctrl_c_reaches_a_source_and_is_exit_130_and_the_same_command_goes_on(workspace):
+    (workspace / "signal").write_text("")
+    stopped = bub("run")
+    assert stopped.exit_code == 130, stopped.output
+    assert "SIGINT: nothing further starts" in stopped.stderr
+    assert "== shorten" not in stopped.stderr
+    assert "lines" in stopped.stdout, "the funnel is shown all the same"
+    assert bub("run").exit_code == 0
+    rows = json.loads(bub("status", "--json").stdout)
+    assert [row["flow"]["kept"] for row in rows] == [3, 2, 2]
+    assert rows[0]["seconds"] >= 0
+
+
+def test_show_says_of_a_withdrawn_task_that_it_does_not_count(workspace):
+    bub("run")
+    line = (workspace / "clean" / "shout" / "kept.jsonl").read_text().splitlines()[0]
+    corpus = workspace / "corpus.txt"
+    gone = [text for text in corpus.read_text().split("\n") if text[:5].upper() not in line]
+    corpus.write_text("\n".join(gone))
+    again = bub("run")
+    assert again.exit_code == 0
+    assert "shout: 1 units that settled here do not come in any more" in again.stderr
+    told = bub("show", json.loads(line)["key"]).stdout
+    assert "state: withdrawn: shorten does not keep it now" in told
+
+
 def test_restart_begins_a_stage_anew_and_keeps_what_was(workspace):
     bub("run")
     assert bub("run", "shout", "--restart").exit_code == 0

@@ -8,9 +8,11 @@ from pathlib import Path
 
 from browseruse_bench.factory.context import Context
 from browseruse_bench.factory.stage import Dropped, Fold, Kept, Stage
-from browseruse_bench.models.base import Message, Request
+from browseruse_bench.models.base import Message, ModelId, Reply, Request
+from browseruse_bench.models.ledger import Ledger, LedgerModel, call_key
 from browseruse_bench.models.scripted import ScriptedModel
 from browseruse_bench.records.base import Record
+from browseruse_bench.records.trace import Usage
 
 
 class Number(Record):
@@ -53,14 +55,17 @@ class Halve(Stage[Number, Doubled]):
         return Kept(Doubled(n=unit.n // 2))
 
 
+def asked(number: int) -> Request:
+    return Request(messages=(Message(role="user", parts=(str(number),)),))
+
+
 class Asks(Halve):
     """Asks a model for every unit, and keeps what it says."""
 
     name = "asks"
 
     async def settle(self, unit, ctx):
-        request = Request(messages=(Message(role="user", parts=(str(unit.n),)),))
-        reply = await ctx.model("judge").ask(request, purpose=self.name)
+        reply = await ctx.model("judge").ask(asked(unit.n), purpose=self.name)
         return Kept(Doubled(n=int(reply.raw)))
 
 
@@ -84,34 +89,42 @@ class First(Fold[Number, Doubled]):
                 yield unit.key, Kept(Doubled(n=unit.n))
 
 
-class Pays(Stage[Number, Doubled]):
-    """Pays once for each unit, through a ledger on disk, as stages do."""
+class Billed:
+    """A provider whose bill is outside of the process that asks: a line for each request that
+    reached it, whatever becomes of whoever asked.
+    """
 
-    name = "pays"
-    version = 1
-    takes, gives = Number, Doubled
-    reasons = frozenset()
+    may_see = "clean"
+    id = ModelId(label="billed", provider="scripted", name="billed")
 
-    async def settle(self, unit, ctx):
-        paid = ctx.workspace / "paid" / unit.key
-        if not paid.exists():
-            await asyncio.sleep(0.002)
-            # What a ledger does: the receipt is there whole, or not at all.
-            paid.parent.mkdir(exist_ok=True)
-            with (ctx.workspace / "payments.log").open("a") as log:
-                receipt = paid.with_suffix(f".{os.getpid()}")
-                receipt.write_text("")
-                receipt.rename(paid)
-                log.write(f"{unit.key}\n")
-        return Kept(Doubled(n=unit.n))
+    def __init__(self, bill: Path, *, cost_usd: float = 0.01) -> None:
+        self._bill = os.open(bill, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        self._cost_usd = cost_usd
+
+    async def ask(self, request, *, purpose, restricted=False):
+        os.write(self._bill, f"{request.text}\n".encode())
+        await asyncio.sleep(0.002)
+        usage = Usage(model=self.id.label, cost_usd=self._cost_usd, price_source="test")
+        return Reply(raw=request.text, usage=usage)
+
+
+def billed_context(root: Path, **more) -> Context:
+    """A context whose model is a provider with a bill, behind a real ledger on disk."""
+    model = LedgerModel(Billed(root / "bill"), Ledger(root / "calls"))
+    return context(root, **more, open_model=lambda role: {"judge": model}[role])
+
+
+def billed_key(number: int) -> str:
+    """Key in the ledger of the call that `Asks` makes for a number."""
+    return call_key(Billed.id.key, asked(number))
 
 
 def context(root: Path, answer=lambda text, sample: text, **more) -> Context:
     model = ScriptedModel(answer)
+    more.setdefault("open_model", lambda role: {"judge": model}[role])
     return Context(
         workspace=root,
         folder=root,
-        open_model=lambda role: {"judge": model}[role],
         clock=lambda: "2026-01-01T00:00:00+00:00",
         **more,
     )

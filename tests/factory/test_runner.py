@@ -3,6 +3,8 @@ import json
 import os
 import random
 import signal
+import tracemalloc
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from browseruse_bench.errors import BudgetError, ConfigError, DataError, StageError, StoreError
+from browseruse_bench.factory.context import Resources
 from browseruse_bench.factory.runner import run_fold, run_stage
 from browseruse_bench.factory.stage import Dropped, Flow, Kept
 from browseruse_bench.factory.stage_folder import StageFolder
 from browseruse_bench.models.base import OutageError, PendingError
+from browseruse_bench.models.ledger import Ledger
 from browseruse_bench.records.trace import Usage
-from tests.factory.doubles import Asks, First, Halve, Number, Pays, context, numbers
+from tests.factory.doubles import (
+    Asks,
+    Billed,
+    First,
+    Halve,
+    Number,
+    billed_context,
+    billed_key,
+    context,
+    numbers,
+)
 from tests.zygote import Zygote, grown
 
 
@@ -279,31 +293,140 @@ def test_a_fold_that_names_a_stranger_or_one_unit_twice_is_refused(folder):
 # kill -9
 
 
+N_BILLED, IN_FLIGHT = 2000, 4
+
+
 def play(root):
-    """Settle what is owed of 4,000 units. Runs in a process of its own."""
-    folder = StageFolder(Path(root, "pays"))
-    folder.claim(Pays(), None)
-    units = numbers(*range(4000))
-    where = {"source": "test", "in_flight": 4}
-    done = asyncio.run(run_stage(Pays(), units, folder, context(Path(root)), **where))
+    """Settle what is owed of 2,000 units. Runs in a process of its own."""
+    folder = StageFolder(Path(root, "asks"))
+    folder.claim(Asks(), None)
+    units = numbers(*range(N_BILLED))
+    where = {"source": "test", "in_flight": IN_FLIGHT}
+    done = asyncio.run(run_stage(Asks(), units, folder, billed_context(Path(root)), **where))
     print(done.flow.sentence)
 
 
 @pytest.mark.slow
-def test_fifty_kills_lose_nothing_and_pay_nothing_twice(tmp_path):
+def test_fifty_kills_lose_nothing_and_pay_nothing_twice_but_what_was_in_flight(tmp_path):
     chance = random.Random(50)
-    kills = 50
-    journal, output = tmp_path / "pays" / "journal.jsonl", tmp_path / "output"
-    with Zygote("tests.factory.test_runner:play", tmp_path, output=output) as process:
+    kills, n_lost, n_seen = 50, 0, 0
+    journal, bill = tmp_path / "asks" / "journal.jsonl", tmp_path / "bill"
+    ledger = Ledger(tmp_path / "calls")
+    with Zygote("tests.factory.test_runner:play", tmp_path, output=tmp_path / "o") as process:
         for _ in range(kills):
             begun = grown(journal)
             process.fork()
             process.kill_once(begun, after_s=chance.uniform(0, 0.012))
             assert process.wait()[0] == -signal.SIGKILL, "it ended before it could be killed"
+            # What the provider was asked for, and no answer of it reached the ledger.
+            asked_now = bill.read_text().split()[n_seen:]
+            lost = sum(ledger.find(billed_key(int(text))) is None for text in asked_now)
+            assert lost <= IN_FLIGHT
+            n_lost, n_seen = n_lost + lost, n_seen + len(asked_now)
+        assert n_seen > 2 * kills, "it was killed at work"
         process.fork()
-        assert process.wait() == (0, "in 4000 = kept 4000 + dropped 0 + failed 0\n")
-    settled = [line["unit"] for line in lines(tmp_path / "pays" / "journal.jsonl")]
-    assert len(settled) == len(set(settled)) == 4000
-    paid = (tmp_path / "payments.log").read_text().split()
-    assert len(paid) == len(set(paid))
-    assert len(set(paid)) >= 4000 - 4 * kills
+        said = f"in {N_BILLED} = kept {N_BILLED} + dropped 0 + failed 0\n"
+        assert process.wait() == (0, said)
+    settled = [line["unit"] for line in lines(journal)]
+    assert len(settled) == len(set(settled)) == N_BILLED
+    paid = bill.read_text().split()
+    assert len(set(paid)) == N_BILLED
+    assert len(paid) == N_BILLED + n_lost
+
+
+def test_the_bill_shows_what_is_paid_twice(tmp_path):
+    """So that the test above can fail: without a ledger each retry is on the bill."""
+    folder = StageFolder(tmp_path / "asks")
+    for _ in range(2):
+        opened = {"judge": Billed(tmp_path / "bill")}
+        run(Asks(), numbers(1, 2), folder, context(tmp_path, open_model=opened.__getitem__))
+        folder.set_aside()
+    assert sorted((tmp_path / "bill").read_text().split()) == ["1", "1", "2", "2"]
+    for _ in range(2):
+        run(Asks(), numbers(3), folder, billed_context(tmp_path))
+        folder.set_aside()
+    assert (tmp_path / "bill").read_text().split().count("3") == 1
+
+
+# Memory
+
+
+def peak_bytes(folder, n):
+    """The most that Python held while a stage settled n units."""
+
+    class Even(Halve):
+        async def settle(self, unit, ctx):
+            return Kept(unit) if unit.n % 2 == 0 else Dropped("odd", {"n": unit.n})
+
+    stage = Even()
+    stage.gives = Number
+    folder.claim(stage, None)
+    units = (Number(n=place) for place in range(n))
+    tracemalloc.start()
+    try:
+        done = asyncio.run(run_stage(stage, units, folder, context(folder.path), source="test"))
+        assert done.flow.kept == n / 2
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def test_ten_times_the_units_do_not_take_twice_the_memory(tmp_path):
+    peak_bytes(StageFolder(tmp_path / "warm"), 10)
+    few = peak_bytes(StageFolder(tmp_path / "few"), 300)
+    many = peak_bytes(StageFolder(tmp_path / "many"), 3000)
+    assert many < 2 * few
+
+
+# What is scarce
+
+
+async def test_two_stages_share_what_is_scarce_and_hold_no_more_of_it_than_there_is(tmp_path):
+    now, most = Counter(), Counter()
+
+    class Browses(Halve):
+        def needs(self, unit):
+            return ("host", "browser") if unit.n % 2 else ("browser", "host", "endless")
+
+        async def settle(self, unit, ctx):
+            for name in ("browser", "host", "all"):
+                now[name] += 1
+                most[name] = max(most[name], now[name])
+            await asyncio.sleep(0.001)
+            now.subtract(("browser", "host", "all"))
+            return await super().settle(unit, ctx)
+
+    ctx = context(tmp_path, resources=Resources({"browser": 3, "host": 2}))
+    stages = []
+    for name in ("one", "two"):
+        folder = StageFolder(tmp_path / name)
+        stages.append(run_stage(Browses(), numbers(*range(20)), folder, ctx, source="test"))
+    done = await asyncio.gather(*stages)
+    assert [d.n_now for d in done] == [20, 20]
+    assert most["all"] == 2, "as many as the scarcest has places for"
+
+
+# What it cost
+
+
+def test_a_call_is_counted_once_whoever_asked_again_for_it_and_a_paid_failure_too(folder):
+    class Fails(Asks):
+        async def settle(self, unit, ctx):
+            kept = await super().settle(unit, ctx)
+            if unit.n in self.broken:
+                raise ValueError("after it was paid")
+            return kept
+
+    ctx = billed_context(folder.path.parent)
+    stage = Fails(broken=frozenset({2, 3}))
+    first = run(stage, numbers(1, 2, 3), folder, ctx)
+    assert sum(use.cost_usd for use in first.usage_now) == pytest.approx(0.03)
+    second = run(Fails(broken=frozenset({3})), numbers(1, 2, 3), folder, ctx)
+    assert second.usage_now == ()
+    later = Fails()
+    later.version = 2
+    run(later, numbers(1, 2, 3, 4), folder, ctx)
+    with folder.index(2) as index:
+        (use,) = index.usage
+    assert use.cost_usd == pytest.approx(0.04)
+    assert len((folder.path.parent / "bill").read_text().split()) == 4
