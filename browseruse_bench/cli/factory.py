@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from browseruse_bench.cli import factory_labels, factory_search, options
+from browseruse_bench.cli import factory_labels, factory_screen, factory_search, options
 
 if TYPE_CHECKING:
     from browseruse_bench.factory.pipeline import Pipeline
@@ -187,6 +187,8 @@ def _refuse_incomplete(pipeline: Pipeline, done: list[tuple[Step, Settled]]) -> 
         next_step = "mend what is named above" if read else "the same command tries them again"
         raise IncompleteError(f"{told}; {next_step}")
 
+
+command.add_command(factory_screen.screen)
 
 for verb in (factory_search.search, factory_search.compare, factory_search.drift):
     command.add_command(verb)

@@ -77,6 +77,20 @@ class Screen(Record):
     fp: float = Field(default=0.05, ge=0, lt=0.5)
     """Chance that the grader passes what did not pass."""
     fn: float = Field(default=0.1, ge=0, lt=0.5)
+    """Chance that it does not pass what did."""
+    agent: str = "browser-use"
+    """Who attempts; its models are [roles] reference and, for what nobody passes, escalation."""
+    agent_version: str | None = None
+    """The version that must be installed; None: any, as it is then written down."""
+    browser: str = "local"
+    sites: dict[str, str] = {}
+    """Public host -> "module:Site" that stands in for it, as `bubench run --site`."""
+    max_steps: int = Field(default=100, ge=1)
+    timeout_s: float = Field(default=600, gt=0)
+    escalation_runs: int = Field(default=2, ge=1)
+    """Attempts of the stronger agent at a task that the other one never passes."""
+    usd: float | None = Field(default=None, gt=0)
+    """What the attempts of the screen may cost together, beside [budget]; None: no limit."""
 
 
 class Stability(Record):
