@@ -1,9 +1,11 @@
+import asyncio
 import collections
 import json
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -455,3 +457,24 @@ def test_an_unknown_meaning_of_a_column_is_refused():
 def test_the_context_of_these_tests_opens_no_model(tmp_path):
     with pytest.raises(ConfigError):
         context(tmp_path).model("judge")
+
+
+@pytest.mark.parametrize("word", ["reading", "combining", "benchmarks", "writing"])
+def test_a_stop_takes_effect_at_the_next_job_and_loses_nothing(tmp_path, word):
+    write_lines(tmp_path / "one" / "in" / "a.jsonl", submissions())
+    write_lines(tmp_path / "two" / "in" / "a.jsonl", submissions())
+    whole, _ = run(tmp_path / "one")
+    stop = threading.Event()
+
+    def tell(text):
+        said.append(text)
+        if text.startswith(word):
+            stop.set()
+
+    said = []
+    stopped = asyncio.run(made_filter(tmp_path / "two").run(context(tmp_path / "two"), tell, stop))
+    assert (stopped.n_in, stopped.kept) == (0, 0)
+    assert said[-1] == "stopped; what is done stays done, and the same command goes on"
+    assert said[-2].startswith(word), "nothing further began"
+    assert run(tmp_path / "two")[0] == whole
+    assert story(tmp_path / "two") == story(tmp_path / "one")

@@ -54,17 +54,17 @@ def records(texts, *, mask=True):
     return np.sort(made, order="key")
 
 
-def clusters(folder, texts, *, old=(), similarity=0.5, mask=True, part_records=250_000):
-    """Text -> text of its leader."""
+def clusters(folder, texts, *, old=(), similarity=0.5, mask=True, part_records=250_000, files=1):
+    """Text -> text of its leader; texts are dealt to so many files in the order given."""
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
-    for name, some in (("new", texts), ("old", old)):
-        paths.append(folder / f"{name}.npy")
+    for place, some in enumerate([*(texts[n::files] for n in range(files)), old]):
+        paths.append(folder / f"{place}.npy")
         np.save(paths[-1], records(some, mask=mask))
     links = link_all(
         folder / "link",
-        new=paths[:1],
-        old=paths[1:],
+        new=paths[:-1],
+        old=paths[-1:],
         need=need(similarity),
         engine=Embedded(2),
         part_records=part_records,
@@ -158,9 +158,14 @@ def test_neither_order_nor_parts_change_who_leads(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("parts")
     texts = sentences(seed, 60)
     whole = clusters(folder / "whole", texts)
+    # Within a file records are sorted: only who is in which file, and which file is first, says
+    # in which order they came in.
+    dealt = clusters(folder / "dealt", texts, files=3)
     shuffled = random.Random(seed).sample(texts, len(texts))
-    assert clusters(folder / "shuffled", shuffled) == whole
-    assert clusters(folder / "parts", texts, part_records=-(-len(texts) // 3)) == whole
+    assert [sorted(shuffled[n::3]) for n in range(3)] != [sorted(texts[n::3]) for n in range(3)]
+    assert clusters(folder / "shuffled", shuffled, files=3) == dealt == whole
+    small = -(-len(texts) // 3)
+    assert clusters(folder / "parts", shuffled[::-1], files=4, part_records=small) == whole
     assert 0 < len(set(whole.values())) < len(texts)
 
 
