@@ -17,6 +17,7 @@ VERBS = (
     "eval",
     "grade",
     "serve-reward",
+    "export",
     "report",
     "leaderboard",
     "import",
