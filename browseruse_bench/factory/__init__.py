@@ -13,6 +13,7 @@ STAGES = Registry(
         "suitability": "browseruse_bench.factory.stages.suitability:Suitability",
         "persona": "browseruse_bench.factory.stages.persona:Persona",
         "restyle": "browseruse_bench.factory.stages.restyle:Restyle",
+        "screen": "browseruse_bench.factory.stages.screen:Screening",
     },
 )
 """Name -> a `Source`, `Stage` or `Fold` class, in order."""

@@ -235,8 +235,10 @@ class Screening(Stage[Candidate, Screened]):
         found = screened(StageFolder(folder), self.version)
         if not found:
             return ""
-        tables = (_figures(found, self._test.terms.max_runs), _waves(found))
-        return "\n".join(["## Screen\n", *(markdown_table(table) for table in tables)])
+        figures = markdown_table(_figures(found, self._test.terms.max_runs))
+        waves = markdown_table(_waves(found))
+        parts = ("## Runs\n", figures, "## Notes changed after the judgement of each wave\n", waves)
+        return "\n".join(parts)
 
 
 def _settled(screened: Screened, cause: str = "") -> Kept[Screened] | Dropped:
@@ -311,7 +313,7 @@ def _waves(found: list[Screened]) -> Table:
         rate = f"{sum(known) / len(known):.0%}" if known else "-"
         rows.append((str(wave + 1), str(len(known)), rate))
     return Table(
-        title="notes changed after the judgement of each wave",
+        title="",
         headers=("wave", "tasks", "changed"),
         rows=tuple(rows),
     )

@@ -100,7 +100,8 @@ class Counted(Agent):
     needs_browser = False
 
     def identity(self):
-        return AgentId(name=self.name, version=os.environ.get("COUNTED", "1"))
+        version = os.environ.get("COUNTED", "1")
+        return AgentId(name=self.name, version=version, model=self.setup.model)
 
     async def attempt(self, view, session, limits, sink, workspace):
         await asyncio.sleep(0.05)
