@@ -100,7 +100,6 @@ def test_ctrl_c_reaches_a_source_and_is_exit_130_and_the_same_command_goes_on(wo
     assert bub("run").exit_code == 0
     rows = json.loads(bub("status", "--json").stdout)
     assert [row["flow"]["kept"] for row in rows] == [3, 2, 2]
-    assert rows[0]["seconds"] >= 0
 
 
 def test_show_says_of_a_withdrawn_task_that_it_does_not_count(workspace):

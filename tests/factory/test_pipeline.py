@@ -237,6 +237,26 @@ def test_tasks_that_become_one_text_are_one_unit_with_the_counts_of_both(pipelin
     assert rows[1].flow.kept == rows[2].flow.n_in == 3
 
 
+def test_the_time_of_a_source_counts_where_it_read_something(pipeline):
+    class Slow(Lines):
+        seen = 0
+
+        async def run(self, ctx, on_progress, stop):
+            await asyncio.sleep(0.12)
+            self.seen = 4
+            return self.flow(ctx.folder)
+
+        def flow(self, folder):
+            return super().flow(folder) if self.seen else Flow()
+
+    made = replace(pipeline, steps=(Slow(), Shorten(), Shout()))
+    run(made)
+    first = counted(made)["lines"].seconds
+    assert first >= 0.1
+    run(made)
+    assert counted(made)["lines"].seconds == first, "to find nothing new is no work"
+
+
 def test_a_stage_that_takes_other_than_the_one_before_it_keeps_is_said(pipeline):
     class Miscounts(Lines):
         def flow(self, folder):

@@ -61,6 +61,7 @@ def test_it_ends_with_the_funnel_and_every_row_is_accounted_for(planted):
     )
     assert {"literal_lost", "instruction_gained"} & set(flows[3]["dropped"])
     assert "== restyle" in said
+    assert funnel[0]["seconds"] > 0, "the filter's time counts"
 
 
 def test_clean_holds_tasks_that_are_those_of_the_corpus_with_another_person(planted):

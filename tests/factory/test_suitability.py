@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -9,6 +10,7 @@ from click.testing import CliRunner
 from browseruse_bench.cli.root import bubench
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.factory.context import Context
+from browseruse_bench.factory.funnel import funnel
 from browseruse_bench.factory.pipeline import Pipeline
 from browseruse_bench.factory.search.bench import Answer
 from browseruse_bench.factory.search.chosen import Chosen, write_chosen
@@ -29,6 +31,8 @@ from browseruse_bench.records.candidate import new_candidate
 from tests.factory.search.scripted import AT, parsed, said
 from tests.factory.search.simulated import examples
 from tests.factory.test_pipeline import Lines
+from tests.models.batch_provider import _result
+from tests.models.fake_endpoint import Say
 
 GOOD = "compare three laptops by battery life on two shops"
 EASY = "what is the capital of France"
@@ -244,6 +248,55 @@ def test_calls_are_collected_for_a_batch_where_that_is_wanted(workspace, monkeyp
     assert "3 calls wait in" in report(made)
     assert len(list((workspace / "restricted" / "batch").glob("*/queue/*/*.json"))) == 3
     assert not (workspace / "clean" / "batch").exists()
+
+
+def test_calls_go_out_in_files_and_come_back_and_settle_and_nothing_is_paid_twice(
+    workspace, monkeypatch
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+    config = (workspace / "workspace.toml").read_text()
+    config = config.replace("scripted:say.py:answer", "openai:gpt-5-mini").rstrip()
+    price = "usd_per_million = { input = 2.0, output = 8.0 }"
+    (workspace / "workspace.toml").write_text(f"{config}\n{price}\n[suitability]\nbatch = true\n")
+    assert run(pipeline(workspace)).flow.pending == 3
+    batch = str(workspace / "restricted" / "batch")
+    monkeypatch.chdir(workspace)
+
+    def batched(verb, *more):
+        done = CliRunner().invoke(bubench, ["models", "batch", verb, batch, *more, "--json"])
+        assert done.exit_code == 0, done.output
+        return next(iter(json.loads(done.stdout).values()))
+
+    (part,) = batched("export")["parts"]
+    asked = [json.loads(line) for line in Path(part["file"]).read_text().splitlines()]
+    assert len(asked) == 3
+    results = []
+    for line in asked:
+        task = line["body"]["messages"][-1]["content"]
+        suits = "laptops" in json.dumps(task)
+        verdict = "suitable" if suits else "unsuitable"
+        label = {"reason": "so", "quote": "", "tags": [], "verdict": verdict}
+        usage = {"prompt_tokens": 1000, "completion_tokens": 250, "total_tokens": 1250}
+        answer = Say(json.dumps(label), model=line["body"]["model"], usage=usage)
+        results.append(_result("openai", line["custom_id"], line["body"], answer))
+    answers = workspace / "answers.jsonl"
+    answers.write_text("".join(json.dumps(result) + "\n" for result in results))
+    each = 0.5 * (1000 * 2 + 250 * 8) / 1e6
+    for n_answered, n_known in ((3, 0), (0, 3)):
+        taken = batched("import", str(answers), "--price-factor", "0.5")
+        assert (taken["n_answered"], taken["n_known"], taken["n_owed"]) == (n_answered, n_known, 0)
+    made = pipeline(workspace)
+    done = run(made)
+    assert (done.flow.kept, done.flow.dropped, done.flow.pending) == (2, {"unsuitable": 1}, 0)
+    row = funnel(made)[1]
+    assert row.cost_usd == pytest.approx(3 * each)
+    assert row.kept_usd == row.so_far_usd == pytest.approx(1.5 * each)
+    assert f"| a thousand suitable tasks cost | ${1500 * each:.2f} |" in report(made)
+    assert run(pipeline(workspace)).n_now == 0
+    assert batched("export")["parts"] == []
+    spent = (workspace / "clean" / "calls" / "spending.jsonl").read_text().splitlines()
+    paid = [line for line in map(json.loads, spent) if line.get("outcome") == "answered"]
+    assert [line["cost_usd"] for line in paid] == pytest.approx([each] * 3)
 
 
 def test_run_on_the_command_line_says_what_waits(workspace, monkeypatch):
