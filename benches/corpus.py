@@ -4,11 +4,15 @@
     python benches/corpus.py quality            five seeds of 50,000 distinct texts: P, R, B3 F
     python benches/corpus.py peers PYTHON       the near-duplicate step and exact grouping beside
                                                 rensa, datasketch and polars, run by PYTHON
-    python benches/corpus.py scale N [DIR]      N rows end to end: rows/s, processor time, peak
+    python benches/corpus.py exact DIR          exact grouping beside polars, over files in DIR
+    python benches/corpus.py scale N DIR        N rows end to end: rows/s, processor time, peak
 
-`scale` makes the corpus in DIR first, where it is not there (N of 0: takes what is there); with
-`--limit GB` the filter works under that limit on its address space. Give one figure at a time to a calm machine; both wall and
-processor time are said.
+`scale` makes each part of the corpus in front of the job that reads it: DIR, which must not exist,
+never holds more than the parts that are read. With `--files` it writes the corpus to DIR first,
+where it is not there (N of 0: takes what is there): only then the rows/s are the filter's own.
+With `--limit GB` each process of the filter has that limit on its address space, and all are ended
+once they have more than that in memory together. Give one figure at a time to a calm machine; both wall and processor
+time are said. Beside each figure stands its bar, and whether it is met.
 """
 
 from __future__ import annotations
@@ -34,6 +38,19 @@ import corpus_text
 
 PART_ROWS = 250_000
 RATIO = 30.0
+ROWS_PER_S, PEAK_MB = 150_000, 2048
+PAIRS_MEAN, PAIRS_LEAST = 0.985, 0.98
+FASTER_THAN = {"rensa": 8, "datasketch": 30}
+
+
+def bar(what: str, value: float, least: float, *, most: bool = False) -> None:
+    """Print a figure beside its bar, and whether it is met."""
+    met = value <= least if most else value >= least
+    print(
+        f"bar: {what} {value:,.4g}, {'at most' if most else 'at least'} {least:,.4g}: "
+        f"{'met' if met else 'MISSED'}",
+        flush=True,
+    )
 
 
 def pair_scores(truth: list[int], found: list[int]) -> dict[str, float]:
@@ -120,6 +137,9 @@ def quality(seeds: int, n: int, similarity: float) -> None:
             + f"; {len(texts) / wall:,.0f} rows/s wall, {len(texts) / processor:,.0f} rows/CPU-s",
             flush=True,
         )
+    for k in ("P", "R"):
+        bar(f"mean pair {k} of {seeds} seeds", sum(s[k] for s in found) / seeds, PAIRS_MEAN)
+        bar(f"least pair {k}", min(s[k] for s in found), PAIRS_LEAST)
     for k in found[0]:
         print(
             f"mean {k} {sum(s[k] for s in found) / len(found):.4f}, least {min(s[k] for s in found):.4f}"
@@ -132,6 +152,7 @@ def peers(python: str, n: int, seed: int) -> None:
     ours(texts[:500])
     clusters, wall, processor = ours(texts)
     _say("ours", truth, clusters, wall, processor)
+    own, speed = pair_scores(truth, clusters)["B3F"], n / processor
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "texts.json"
         path.write_text(json.dumps(texts))
@@ -142,6 +163,8 @@ def peers(python: str, n: int, seed: int) -> None:
             )
             result = json.loads(out.stdout)
             _say(peer, truth, result["clusters"], result["wall"], result["cpu"])
+            bar(f"CPU times as fast as {peer}", speed * result["cpu"] / n, FASTER_THAN[peer])
+            bar(f"B3F beside {peer}", own, pair_scores(truth, result["clusters"])["B3F"])
 
 
 def _say(name: str, truth: list[int], clusters: list[int], wall: float, processor: float) -> None:
@@ -172,6 +195,7 @@ def exact(folder: Path) -> None:
     n_ours = pl.concat(found).n_unique()
     n = sum(map(len, found))
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    ours_s = processor
     print(
         f"exact, ours (1 thread): {n / wall:,.0f} rows/s wall, {n / processor:,.0f} rows/CPU-s, {n_ours} keys"
     )
@@ -190,6 +214,7 @@ def exact(folder: Path) -> None:
         .n_unique()
     )
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    bar("times as many rows per CPU-second as polars", processor / ours_s, 1)
     print(
         f"exact, polars: {n / wall:,.0f} rows/s wall, {n / processor:,.0f} rows/CPU-s, {n_peer} keys"
     )
@@ -213,7 +238,74 @@ def _write(job: tuple[Path, int, int, int, int]) -> None:
     corpus_text.write(path, start, stop, n=n, seed=seed, ratio=RATIO)
 
 
-def scale(folder: Path, limit_gb: float | None) -> None:
+def streamed(n: int, folder: Path, seed: int, limit_gb: float | None) -> None:
+    """Filter a corpus that is made while it is read, by the processes that large ones have."""
+    import _corpus_stream
+
+    from browseruse_bench.factory.corpus import drops, engines
+
+    _corpus_stream.plan(folder, n, seed)
+    drops.Read = _corpus_stream.Made
+    engines.APART_BYTES = 0
+    # As many as files of these rows would ask for, 50 bytes a row, 16 MB a partition.
+    partitions = min(1024, 1 << max(2, (n * 50 >> 24).bit_length()))
+    scale(folder, limit_gb, made=True, partitions=partitions)
+    made = [float(line) for line in (folder / _corpus_stream.NOTES).read_text().split()]
+    print(
+        f"the rows were made meanwhile, in {sum(made):.0f} s of wall time of their own by "
+        f"{len(made)} processes: rows/s and processor time are of both"
+    )
+
+
+class Memory:
+    """The most that this process and its workers had in memory at once, sampled."""
+
+    def __init__(self, limit_gb: float | None) -> None:
+        self._limit_mb = None if limit_gb is None else limit_gb * 1024
+        self.peak_mb = 0.0
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def _watch(self) -> None:
+        while not self._over.wait(0.05):
+            self.peak_mb = max(self.peak_mb, sum(map(_resident_mb, ["self", *_workers()])))
+            if self._limit_mb is not None and self.peak_mb > self._limit_mb:
+                print(f"{self.peak_mb:.0f} MB: over the limit; ended", flush=True)
+                os._exit(1)
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+
+def _workers() -> list[str]:
+    """Processes that this one started; what they start themselves is not the filter's."""
+    found: list[str] = []
+    for path in Path("/proc/self/task").glob("*/children"):
+        try:
+            found += path.read_text().split()
+        except OSError:
+            continue
+    return found
+
+
+def _resident_mb(process: str) -> float:
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * 4096 / 2**20
+    except (OSError, IndexError):
+        return 0.0
+
+
+def _cpu() -> float:
+    """Seconds of this process and of those that it waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+def scale(
+    folder: Path, limit_gb: float | None, *, made: bool = False, partitions: int | None = None
+) -> None:
     """Filter a corpus end to end, and print what it took and how right it was."""
     from browseruse_bench.factory.context import Context
     from browseruse_bench.factory.stages.filter import Filter
@@ -235,41 +327,42 @@ def scale(folder: Path, limit_gb: float | None) -> None:
                 permitted_tags=("research",),
                 columns={"text": "text", "time": "time", "tag": "data_use"},
                 benchmarks=("public",),
+                partitions=partitions,
             ),
         )
         context = Context(
             workspace=root, folder=root / "filter", open_model=_no_model, clock=lambda: ""
         )
         context.folder.mkdir()
-        base = _peak_mb()
+        memory = Memory(limit_gb)
         wall = last = time.perf_counter()
-        processor = time.process_time()
+        processor = _cpu()
 
         def tell(text: str) -> None:
             nonlocal last
             now = time.perf_counter()
             if "band" not in text:
-                print(f"  +{now - last:.1f} s, peak {_peak_mb():.0f} MB: {text}", flush=True)
+                print(f"  +{now - last:.1f} s, peak {memory.peak_mb:.0f} MB: {text}", flush=True)
             last = now
 
         stage = Filter(config)
         flow = asyncio.run(stage.run(context, tell, threading.Event()))
-        wall, processor = time.perf_counter() - wall, time.process_time() - processor
+        wall, processor = time.perf_counter() - wall, _cpu() - processor
+        memory.end()
         print(flow.sentence)
         print(json.dumps(flow.dropped))
         print(
             f"{flow.n_in:,} rows: {wall:.1f} s wall ({flow.n_in / wall:,.0f} rows/s), "
             f"{processor:.1f} s CPU ({flow.n_in / processor:,.0f} rows/CPU-s), peak "
-            f"{_peak_mb():.0f} MB (before: {base:.0f} MB), load {os.getloadavg()[0]:.1f}"
+            f"{memory.peak_mb:.0f} MB of all processes, load {os.getloadavg()[0]:.1f}"
         )
+        bar("peak MB", memory.peak_mb, PEAK_MB, most=True)
+        if not made:
+            bar("rows/s end to end", flow.n_in / wall, ROWS_PER_S)
 
 
 def _no_model(role: str) -> Any:
     raise KeyError(role)
-
-
-def _peak_mb() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def main() -> None:
@@ -291,6 +384,7 @@ def main() -> None:
     one.add_argument("folder", type=Path)
     one.add_argument("--seed", type=int, default=7)
     one.add_argument("--limit", type=float, default=None)
+    one.add_argument("--files", action="store_true")
     a = parser.parse_args()
     if a.command is None:
         quality(1, 50_000, 0.5)
@@ -304,6 +398,9 @@ def main() -> None:
     elif a.command == "exact":
         exact(a.folder)
     else:
+        if a.n and not a.files:
+            streamed(a.n, a.folder, a.seed, a.limit)
+            return
         if a.n:
             make(a.folder, a.n, a.seed)
         scale(a.folder, a.limit)
