@@ -11,6 +11,9 @@ import click
 from browseruse_bench.cli import factory_labels, factory_screen, factory_search, options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from browseruse_bench.factory.funnel import Row
     from browseruse_bench.factory.pipeline import Pipeline
     from browseruse_bench.factory.runner import Settled
     from browseruse_bench.factory.stage import Step
@@ -114,13 +117,14 @@ def show(unit: str, workspace: Path, as_json: bool) -> None:
 @options.workspace
 def report(stage: str | None, workspace: Path) -> None:
     """Show a stage's report: counts by reason, cost, sampled drops; the funnel without STAGE."""
-    from browseruse_bench.factory.funnel import stage_report
+    from browseruse_bench.factory.funnel import funnel, stage_report
 
     pipeline = _pipeline(workspace)
     if stage is None:
         _show_funnel(pipeline, as_json=False)
         return
     click.echo(stage_report(pipeline, pipeline.step(stage)), nl=False)
+    _refuse_broken(funnel(pipeline))
 
 
 def _pipeline(path: Path, engine: EngineName | None = None) -> Pipeline:
@@ -130,8 +134,7 @@ def _pipeline(path: Path, engine: EngineName | None = None) -> Pipeline:
 
 
 def _show_funnel(pipeline: Pipeline, *, as_json: bool) -> None:
-    from browseruse_bench.errors import StageError
-    from browseruse_bench.factory.funnel import broken_boundaries, funnel, funnel_table
+    from browseruse_bench.factory.funnel import funnel, funnel_table
     from browseruse_bench.report.render import show
 
     rows = funnel(pipeline)
@@ -139,6 +142,13 @@ def _show_funnel(pipeline: Pipeline, *, as_json: bool) -> None:
         click.echo(json.dumps([row.as_json() for row in rows], indent=2))
     else:
         show([funnel_table(rows)])
+    _refuse_broken(rows)
+
+
+def _refuse_broken(rows: Sequence[Row]) -> None:
+    from browseruse_bench.errors import StageError
+    from browseruse_bench.factory.funnel import broken_boundaries
+
     if broken := broken_boundaries(rows):
         raise StageError(f"figures that must be equal are not: {'; '.join(broken)}")
 

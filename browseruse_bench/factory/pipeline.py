@@ -224,17 +224,17 @@ class Pipeline:
             await stop.wait()
             halt.set()
 
-        hearing, n_now = asyncio.create_task(hear()), None
+        hearing, idle = asyncio.create_task(hear()), False
         try:
             flow = await step.run(ctx, on_progress, halt)
-            n_now = flow.n_in - before
+            # To look whether there is something new is no work on what came in.
+            idle = flow.n_in == before and not halt.is_set()
         finally:
             hearing.cancel()
             seconds = time.monotonic() - begun
-            # To look whether there is something new is no work on what came in.
-            if n_now != 0 or halt.is_set():
+            if not idle:
                 self.folder(step).add_seconds(seconds)
-        return Settled(flow=flow, n_now=n_now, usage_now=(), seconds=seconds)
+        return Settled(flow=flow, n_now=flow.n_in - before, usage_now=(), seconds=seconds)
 
     def context(self, step: Step) -> Context:
         """What a step is handed: models under the ledger of its zone and the common budget."""

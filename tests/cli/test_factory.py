@@ -102,6 +102,18 @@ def test_ctrl_c_reaches_a_source_and_is_exit_130_and_the_same_command_goes_on(wo
     assert [row["flow"]["kept"] for row in rows] == [3, 2, 2]
 
 
+def test_figures_that_must_be_equal_and_are_not_are_exit_1(workspace, monkeypatch):
+    from browseruse_bench.factory.stage import Flow
+    from tests.factory.test_pipeline import Lines
+
+    bub("run")
+    monkeypatch.setattr(Lines, "flow", lambda self, folder: Flow(n_in=7, kept=7))
+    for arguments in (("status",), ("report",), ("report", "shout"), ("run",)):
+        done = bub(*arguments)
+        assert done.exit_code == 1, done.output
+        assert "shorten takes 3, and lines keeps 7" in done.stderr
+
+
 def test_show_says_of_a_withdrawn_task_that_it_does_not_count(workspace):
     bub("run")
     line = (workspace / "clean" / "shout" / "kept.jsonl").read_text().splitlines()[0]
