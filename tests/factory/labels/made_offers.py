@@ -10,7 +10,7 @@ class Offers(Source[Candidate]):
     zone = "restricted"
     gives = Candidate
 
-    async def run(self, ctx, on_progress):
+    async def run(self, ctx, on_progress, stop):
         return self.flow(ctx.folder)
 
     def flow(self, folder):
