@@ -71,11 +71,13 @@ def test_after_kill_9_of_the_parent_at_any_moment_reap_leaves_nothing_BL023(tmp_
     kill(parent)
     reap(tmp_path)
     assert left_of(tmp_path) == []
-    # Killed before the browser's record, at most empty folders are there, and never a browser.
+    # Killed before the browser's record, at most empty folders and an empty log are there, and
+    # never a browser.
     record = tmp_path / "processes.jsonl"
     if record.exists() and '"kind":"browser"' in record.read_text():
         assert not (tmp_path / "work").exists()
-    assert not any(path.is_file() for path in (tmp_path / "work").rglob("*"))
+    left = [path for path in (tmp_path / "work").rglob("*") if path.is_file()]
+    assert [path.stat().st_size for path in left if path.name == "stderr.log"] == [0] * len(left)
     assert reap(tmp_path) == ()
 
 

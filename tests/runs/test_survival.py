@@ -147,9 +147,9 @@ VICTIMS = ("parent", "worker", "browser", "site")
 SIGNALS = (*[signal.SIGKILL] * 4, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def kill_one(runs, chance, process):
-    """Kill somebody, if somebody is there; returns who it was."""
-    victim = chance.choice(VICTIMS)
+def kill_one(runs, chance, process, kills):
+    """Kill somebody, if somebody is there, of those whom nobody killed yet; returns who it was."""
+    victim = chance.choice([kind for kind in VICTIMS if not kills[kind]] or VICTIMS)
     if victim != "parent":
         return victim if shoot(runs, chance, victim) else None
     if not runs.is_at_work(process) and chance.random() < 0.9:
@@ -168,7 +168,7 @@ def shoot_at_random(runs, chance):
             process = runs.start("--repeat", str(repeat))
         time.sleep(chance.uniform(0.05, 0.7))
         if process.poll() is None:
-            victim = kill_one(runs, chance, process)
+            victim = kill_one(runs, chance, process, kills)
             kills.update([victim] if victim else [])
             if victim != "parent":
                 continue
