@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import hashlib
 import random
-from collections.abc import AsyncGenerator, Callable, Collection, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -87,7 +87,7 @@ class Resources:
         )
 
     @contextlib.asynccontextmanager
-    async def hold(self, names: Collection[str]) -> AsyncGenerator[None]:
+    async def hold(self, *names: str) -> AsyncGenerator[None]:
         """Wait for a place at each, and keep them until the end of the block.
 
         They are taken in one order by all, so that no two wait for each other.

@@ -246,7 +246,7 @@ class _Work:
         with accounting() as uses:
             try:
                 with boundary(StageError, f"stage {self.step.name}, unit {unit.key[:12]}"):
-                    async with self.ctx.resources.hold(self.step.needs(unit)):
+                    async with self.ctx.resources.hold(*self.step.needs(unit)):
                         outcome = await self.step.settle(unit, self.ctx)
                     entry = _entry(self.step, unit.key, outcome, self.ctx.clock())
             except BudgetError as error:

@@ -406,6 +406,16 @@ async def test_two_stages_share_what_is_scarce_and_hold_no_more_of_it_than_there
     assert most["all"] == 2, "as many as the scarcest has places for"
 
 
+async def test_a_place_that_a_stage_holds_by_itself_is_one_of_the_same_places():
+    resources = Resources({"browser": 1})
+    async with resources.hold("browser"):
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.02), resources.hold("host", "browser"):
+                pytest.fail("there is one place only")
+    async with resources.hold("browser"):
+        pass
+
+
 # What it cost
 
 
