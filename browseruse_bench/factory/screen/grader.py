@@ -255,7 +255,11 @@ class Grader:
 
 def _refuse_outage(verdict: Verdict) -> None:
     """An outage says nothing of the attempt: the unit is owed, and the same call asked again."""
-    if verdict.reason == "judge_fault" and verdict.details.get("fault") in (None, "outage", "model"):
+    if verdict.reason == "judge_fault" and verdict.details.get("fault") in (
+        None,
+        "outage",
+        "model",
+    ):
         raise ModelError(f"the judge gave no verdict: {verdict.message}")
 
 
