@@ -38,8 +38,8 @@ def command(
 ) -> None:
     """Write SOURCE, a benchmark (name or folder) or a run folder, to OUT in another FORMAT.
 
-    Formats: parquet (a folder with data card and Croissant) of a benchmark, inspect (a .eval file)
-    of a run. OUT is there whole, or not at all.
+    Formats of a benchmark: parquet (with data card and Croissant), harbor, verifiers, openenv; of
+    a run: inspect (OUT is a .eval file). OUT is there whole, or not at all.
     """
     import json
 

@@ -8,8 +8,11 @@ IMPORTERS = Registry("importer", {"abp": "browseruse_bench.export.abp:Abp"})
 EXPORTERS = Registry(
     "exporter",
     {
+        "harbor": "browseruse_bench.export.harbor:write",
         "inspect": "browseruse_bench.export.inspect_log:write",
+        "openenv": "browseruse_bench.export.rewarded:write_openenv",
         "parquet": "browseruse_bench.export.parquet:write",
+        "verifiers": "browseruse_bench.export.rewarded:write_verifiers",
     },
 )
 """Name -> a function that writes a foreign format (`outgoing.Exporter`)."""

@@ -77,7 +77,6 @@ def run(python: Path, script: str, *arguments: Any, **more: Any) -> Any:
         "PATH": f"{python.parent}:/usr/bin:/bin",
         "HOME": str(home),
         "HF_HUB_OFFLINE": "1",
-        "PYTHONDONTWRITEBYTECODE": "1",
         **more,
     }
     done = subprocess.run(

@@ -1,5 +1,9 @@
 import json
+import os
+import subprocess
+import sys
 import zipfile
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -136,3 +140,44 @@ def test_an_export_never_overwrites_and_says_what_it_takes(bench, run, tmp_path)
     assert (unknown.exit_code, "did you mean 'parquet'" in unknown.output) == (2, True)
     assert not (tmp_path / "y").exists()
     assert not [path for path in tmp_path.iterdir() if path.name.endswith(".tmp")]
+
+
+def test_a_package_for_trainers_holds_no_answer_key_and_refuses_to(bench, tmp_path):
+    for format_ in ("verifiers", "openenv"):
+        out = tmp_path / format_
+        assert export(format_, bench.path, out).exit_code == 0
+        text = everything(out)
+        assert "Do a" in text
+        assert [secret for secret in SECRETS if secret in text] == []
+        for file in out.rglob("*.py"):
+            compile(file.read_text(), file.name, "exec")
+        refused = export(format_, bench.path, tmp_path / "y", "--answers")
+        assert (refused.exit_code, "serve-reward" in refused.output) == (2, True)
+
+
+STEPS = [{"saw": "page", "url": "http://shop.test/1"}]
+
+
+@pytest.mark.parametrize(
+    ("report", "reward"),
+    [({"answer": "x", "steps": STEPS}, 0.6), ("torn", 0.0), (None, 0.0), ([1], 0.0)],
+)
+def test_the_reward_of_a_harbor_task_is_that_of_bubench_grade(bench, tmp_path, report, reward):
+    assert export("harbor", bench.path, tmp_path / "x").exit_code == 2
+    assert export("harbor", bench.path, tmp_path / "out", "--answers").exit_code == 0
+    (folder,) = (tmp_path / "out").iterdir()
+    assert CANARY in (folder / "tests/benchmark/rubrics/a.json").read_text()
+    outside = [path for path in folder.rglob("*") if "tests" not in path.parts[-4:]]
+    text = "".join(path.read_text() for path in outside if path.is_file())
+    assert [secret for secret in SECRETS if secret in text] == []
+    file = tmp_path / "report.json"
+    if report is not None:
+        file.write_text(report if isinstance(report, str) else json.dumps(report))
+    env = {
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+        "BUBENCH_TESTS": str(folder / "tests"),
+        "BUBENCH_LOGS": str(tmp_path / "logs"),
+        "BUBENCH_REPORT": str(file),
+    }
+    subprocess.run(["bash", folder / "tests" / "test.sh"], env=env, check=True)
+    assert json.loads((tmp_path / "logs" / "reward.json").read_text()) == {"reward": reward}
