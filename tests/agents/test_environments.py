@@ -48,6 +48,8 @@ def registry(tmp_path, monkeypatch):
     for tool in ("UV", "PIP"):
         monkeypatch.setenv(f"{tool}_FIND_LINKS", str(wheels))
         monkeypatch.setenv(f"{tool}_NO_INDEX", "1")
+    # A wheel of the same name in the same place, of an earlier run of the tests, is no answer.
+    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("UV_NO_CONFIG", "1")
     monkeypatch.setenv("UV_HTTP_RETRIES", "0")
     return requirements

@@ -367,11 +367,12 @@ def spender(path, seed, limit, hangs_at=0):
 def test_processes_together_keep_one_limit_although_some_are_killed(tmp_path):
     path = tmp_path / FILE
     limit = 4.0
-    processes = [spender(path, seed, limit, hangs_at=3 * (seed == 0)) for seed in range(3)]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for _ in range(5):  # begun, ended, begun, ended, begun
+    processes = [spender(path, 0, limit, hangs_at=3)]
+    for _ in range(6):  # ready, begun, ended, begun, ended, begun
         processes[0].stdout.readline()
+    processes += [spender(path, seed, limit) for seed in (1, 2)]
+    for process in processes[1:]:
+        assert process.stdout.readline() == "ready\n"
     processes[0].kill()
     told = [process.communicate(timeout=120)[0] for process in processes]
     assert [process.returncode for process in processes] == [-signal.SIGKILL, 0, 0]

@@ -8,6 +8,7 @@ an address that is reserved for documentation.
 from __future__ import annotations
 
 import _socket
+import errno
 import fcntl
 import os
 import struct
@@ -16,8 +17,10 @@ ADDRESS = "192.0.2.1"
 _SET_FLAGS, _SET_ADDRESS, _SET_MASK = 0x8914, 0x8916, 0x891C
 _UP = 1
 _NEW_LINK, _ERROR = 16, 2
-_REQUEST = 0x1 | 0x4 | 0x200 | 0x400  # answered, exclusive, made anew
+_CHANGED = 0x1 | 0x4  # answered
+_MADE = _CHANGED | 0x200 | 0x400  # exclusive, made anew
 _NAME, _LINK_INFO, _KIND, _DATA, _PEER = 3, 18, 1, 2, 1
+_FAMILIES, _VERSION_6, _WAY_OF_ADDRESSES, _NONE = 26, 10, 8, 1
 _LINK = struct.Struct("=BxHiII")
 
 
@@ -53,13 +56,27 @@ def _ask(any_socket: _socket.socket, request: int, device: bytes, value: bytes) 
 
 
 def _make_cable() -> None:
-    """Two devices that are joined to each other."""
+    """Two devices that are joined to each other.
+
+    They give themselves no address of version 6: it would be there a second or two later, for
+    which Chromium drops what it is loading (net::ERR_NETWORK_CHANGED), a page's script say.
+    """
     link = _LINK.pack(0, 0, 0, 0, 0)
     peer = link + _attribute(_NAME, b"out1\0")
     info = _attribute(_KIND, b"veth\0") + _attribute(_DATA, _attribute(_PEER, peer))
-    body = link + _attribute(_NAME, b"out0\0") + _attribute(_LINK_INFO, info)
+    _tell(link + _attribute(_NAME, b"out0\0") + _attribute(_LINK_INFO, info), _MADE)
+    still = _attribute(_VERSION_6, _attribute(_WAY_OF_ADDRESSES, bytes([_NONE])))
+    for device in (b"out0\0", b"out1\0"):
+        try:
+            _tell(link + _attribute(_NAME, device) + _attribute(_FAMILIES, still), _CHANGED)
+        except OSError as error:
+            if error.errno != errno.EAFNOSUPPORT:  # a kernel without version 6
+                raise
+
+
+def _tell(body: bytes, flags: int) -> None:
     with _socket_of(_socket.AF_NETLINK) as routes:
-        head = struct.pack("=IHHII", 16 + len(body), _NEW_LINK, _REQUEST, 1, 0)
+        head = struct.pack("=IHHII", 16 + len(body), _NEW_LINK, flags, 1, 0)
         routes.sendto(head + body, (0, 0))
         answer = routes.recv(4096)
     kind, number = struct.unpack("=H", answer[4:6])[0], struct.unpack("=i", answer[16:20])[0]
