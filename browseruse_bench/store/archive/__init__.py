@@ -1,0 +1,1 @@
+"""Archives of web traffic: WARC files, WACZ packages, and what is found in them."""
