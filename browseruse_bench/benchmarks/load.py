@@ -11,7 +11,7 @@ from typing import Any
 
 from browseruse_bench.benchmarks.folder import Place, find
 from browseruse_bench.benchmarks.problems import lines
-from browseruse_bench.benchmarks.references import SOLUTIONS, References
+from browseruse_bench.benchmarks.references import FACTS, SOLUTIONS, References
 from browseruse_bench.benchmarks.validate import Examined, examine
 from browseruse_bench.errors import ConfigError, DataError
 from browseruse_bench.records.base import content_key
@@ -133,7 +133,7 @@ def _revision(examined: Examined, info: DataInfo) -> str:
 
 def content_sha256(folder: Path) -> str:
     """Hash of all files below a folder by path and bytes; hidden files and caches of Python
-    are left out.
+    are left out, and facts/: a fact that is checked again makes no other benchmark.
     """
     digest = hashlib.sha256()
     for path in _files(folder):
@@ -145,6 +145,7 @@ def content_sha256(folder: Path) -> str:
 def _files(folder: Path) -> list[Path]:
     files: list[Path] = []
     for root, folders, names in os.walk(folder):
-        folders[:] = [f for f in folders if not f.startswith(".") and f != "__pycache__"]
+        left_out = ("__pycache__", FACTS) if Path(root) == folder else ("__pycache__",)
+        folders[:] = [f for f in folders if not f.startswith(".") and f not in left_out]
         files += [Path(root, n) for n in names if not n.startswith(".") and not n.endswith(".pyc")]
     return sorted(path for path in files if path.is_file())

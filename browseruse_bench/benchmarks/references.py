@@ -32,6 +32,8 @@ from browseruse_bench.records.task import Task
 from browseruse_bench.store.files import escaped, read_json
 
 RUBRICS, SOLUTIONS = "rubrics", "solutions"
+FACTS = "facts"
+"""Later checks of the rubrics' facts, and archived pages."""
 
 _Record = TypeVar("_Record", Rubric, Solution)
 

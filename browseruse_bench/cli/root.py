@@ -28,6 +28,8 @@ VERBS = (
     "list",
     "benchmark",
     "rubric",
+    "facts",
+    "archive",
     "agents",
     "models",
     "gateway",

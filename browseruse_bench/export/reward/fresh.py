@@ -1,4 +1,6 @@
-"""Whether a rubric still holds: its file is the one that was read, and its facts are recent."""
+"""Whether a rubric still holds: its file is the one that was read, no later check found one of its
+facts changed, and its facts are recent.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-from browseruse_bench.benchmarks.references import RUBRICS, read_rubric
+from browseruse_bench.benchmarks.fact_checks import FactFolder
+from browseruse_bench.benchmarks.references import FACTS, RUBRICS, read_rubric
 from browseruse_bench.errors import DataError
 from browseruse_bench.records.rubric import Rubric
 from browseruse_bench.store.files import escaped
@@ -28,7 +31,7 @@ class Freshness:
 
     def problem(self, rubric: Rubric) -> str | None:
         """Why this rubric gives no reward now; None: it does."""
-        return self._changed(rubric) or self._old(rubric)
+        return self._changed(rubric) or self._rotted(rubric) or self._old(rubric)
 
     def _changed(self, rubric: Rubric) -> str | None:
         path = self.folder / RUBRICS / f"{escaped(rubric.task_id)}.json"
@@ -47,6 +50,16 @@ class Freshness:
             seen = self._seen[rubric.task_id] = (version, key)
         if seen[1] != rubric.key:
             return "its file was changed since this server started: start it again"
+        return None
+
+    def _rotted(self, rubric: Rubric) -> str | None:
+        """What `bubench facts verify --live` found of it last."""
+        try:
+            for fact, known in FactFolder(self.folder / FACTS).rotted(rubric):
+                why = known.check.outcome if known.check is not None else "changed"
+                return f"fact {fact.id} no longer holds since {known.since}: {why}"
+        except DataError as error:
+            return f"the checks of its facts cannot be read: {str(error).splitlines()[0]}"
         return None
 
     def _old(self, rubric: Rubric) -> str | None:
