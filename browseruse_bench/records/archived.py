@@ -34,5 +34,8 @@ class ArchivedPage(Record):
     """Length of the text."""
     asks_login: bool = False
     """Whether it shows a field for a password."""
+    by_address: bool = False
+    """Whether opening its address was all that it took; False: somebody may have clicked or typed
+    before it showed what it shows."""
     settled: bool = True
     """Whether it had come to rest: loaded, and nothing more on its way."""

@@ -16,7 +16,15 @@ from browseruse_bench.records.base import Record, content_key
 from browseruse_bench.records.rubric import SHA256, Fact
 
 Outcome = Literal[
-    "confirmed", "changed", "gone", "login", "blocked", "unreachable", "unfinished", "unquoted"
+    "confirmed",
+    "changed",
+    "gone",
+    "login",
+    "blocked",
+    "unreachable",
+    "unfinished",
+    "unseen",
+    "unquoted",
 ]
 """
 confirmed    the page shows the quote (of an absent fact: no page shows it)
@@ -25,6 +33,8 @@ gone         the site says that there is no such page (404, 410)
 login        it wants a login; nothing is known
 blocked      it takes us for a robot, or refuses us; nothing is known
 unreachable  nobody answers, or with an error of its own; nothing is known
+unseen       it does not show it, but opening its address is not known to have ever shown it: it may take
+             a click, a search or a form to see it; nothing is known
 unfinished   it never came to rest, or shows no text at all; nothing is known
 unquoted     the fact names no address or nothing to look for; nothing can be known
 """

@@ -42,7 +42,17 @@ def test_a_fact_that_is_written_anew_begins_anew():
 
 
 outcomes = st.sampled_from(
-    ["confirmed", "changed", "gone", "login", "blocked", "unreachable", "unfinished", "unquoted"]
+    [
+        "confirmed",
+        "changed",
+        "gone",
+        "login",
+        "blocked",
+        "unreachable",
+        "unfinished",
+        "unseen",
+        "unquoted",
+    ]
 )
 
 

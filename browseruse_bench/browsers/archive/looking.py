@@ -111,7 +111,7 @@ class Looker:
         """
         await self.go(url, patience)
         settled = await self._rest(patience)
-        return await self.look(url, settled=settled)
+        return await self.look(url, settled=settled, by_address=True)
 
     async def go(self, url: str, patience: Patience) -> None:
         """Open an address; on return its document is being read.
@@ -129,8 +129,13 @@ class Looker:
         if problem := answer.get("errorText"):
             raise Unreachable(f"{url}: {problem}")
 
-    async def look(self, url: str, *, settled: bool = True) -> Look:
+    async def look(self, url: str, *, settled: bool = True, by_address: bool = False) -> Look:
         """What the tab shows now.
+
+        Args:
+            url: that was asked for.
+            settled: whether the page is at rest.
+            by_address: whether nothing was done but to open the address.
 
         Raises:
             BrowserError, TimeoutError: it cannot be read.
@@ -151,6 +156,7 @@ class Looker:
             n_chars=len(text),
             asks_login=asks_login,
             settled=settled,
+            by_address=by_address,
             **{part: hashlib.sha256(content).hexdigest() for part, content in parts.items()},
         )
         return Look(page, parts, text)

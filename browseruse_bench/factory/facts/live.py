@@ -143,25 +143,32 @@ def _append(
     folder: FactFolder, subject: _Subject, seen: Mapping[str, Seen], looking: Looking
 ) -> FactCheck:
     at = looking.clock().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    before = _before(folder, subject)
-    check = judge(subject.task_id, subject.fact, seen, at=at, before=before)
+    before, was_shown = _before(folder, subject)
+    check = judge(subject.task_id, subject.fact, seen, at=at, before=before, was_shown=was_shown)
     folder.append(check)
     return check
 
 
-def _before(folder: FactFolder, subject: _Subject) -> str | None:
-    """The page of a fact as it was when it last held, where an archive of it is to be had."""
+def _before(folder: FactFolder, subject: _Subject) -> tuple[str | None, bool]:
+    """The page of a fact as it was when it last held, where an archive of it is to be had; and
+    whether opening its address is known to have shown it.
+    """
+    key = fact_key(subject.fact)
     checks = folder.checks(subject.task_id, subject.fact.id)
-    held = [c.pages for c in checks if c.outcome == "confirmed" and c.pages]
+    held = [c.pages for c in checks if (c.outcome, c.fact_key) == ("confirmed", key) and c.pages]
     keys = (held[-1] if held else ()) or subject.fact.archived or ()
     shelf = Shelf(folder)
     try:
         found = shelf.text(keys[0]) if keys else ""
-        return None if isinstance(found, str) else found[1]
     except DataError:
-        return None  # the words that stand there now are found without it, only less well
+        found = ""  # `verify --offline` tells of it; here it is as if there were none
     finally:
         shelf.close()
+    if isinstance(found, str):
+        return None, bool(held)
+    page, text, _ = found
+    shown = page.by_address and all(shows(text, quote) for quote in sought(subject.fact))
+    return text, bool(held) or shown
 
 
 @asynccontextmanager

@@ -82,7 +82,8 @@ def judge(
     seen: Mapping[str, Seen],
     *,
     at: str,
-    before: str | None = None,
+    before: str | None,
+    was_shown: bool,
 ) -> FactCheck:
     """A dated check of a fact.
 
@@ -91,14 +92,26 @@ def judge(
         fact: what is claimed.
         seen: address -> what was seen there today; all `addresses` of the fact.
         at: the time, in UTC.
-        before: the text of the page as it was archived, to find what stands there now.
+        before: the text of the page as it was when it held, to find what stands there now.
+        was_shown: whether opening the address is known to have shown it once. Only then is its
+            absence a change: a value that stands behind a click is not gone.
     """
     pages, wanted = addresses(fact), sought(fact)
     outcome: Outcome
-    outcome, reason, found, url = "unquoted", "no address, or nothing to look for", None, None
+    outcome, reason, found, url = (
+        "unquoted",
+        "no address, or neither a quote nor values",
+        None,
+        None,
+    )
     if pages and wanted:
         decide = _present if fact.kind == "present" else _absent
         outcome, reason, found, url = decide(wanted, [seen[page] for page in pages], before)
+    if outcome == "changed" and fact.kind == "present" and not was_shown:
+        outcome, found = "unseen", None
+        reason = (
+            f"opening the page does not show it, and is not known to have ever done so: {reason}"
+        )
     archived = (seen[page].page for page in pages if page in seen)
     return FactCheck(
         task_id=task_id,

@@ -26,6 +26,7 @@ FACTS = {
     ],
     "away": [
         {"id": "F1", "claim": "An order.", "quote": "€1211.80", "url": f"{SHOP}/orders/LK-10509"},
+        {"id": "F3", "claim": "Behind a click.", "quote": "Behind a click", "url": SPEAKER},
         {"id": "F2", "claim": "Elsewhere.", "quote": "57.50", "url": "http://elsewhere.test/"},
     ],
 }  # fmt: skip
@@ -57,7 +58,7 @@ async def checked(folder, **more):
 async def test_a_changed_site_is_noticed_and_nothing_else_is_called_rotted(tmp_path):
     folder = benchmark(tmp_path / "Small", "browseruse_bench.sites.shop:ShopSite")
     _, before = await checked(folder)
-    unsettled = {"away F1": "login", "away F2": "unreachable"}
+    unsettled = {"away F1": "login", "away F2": "unreachable", "away F3": "unseen"}
     assert before == {
         "price F1": "confirmed",
         "stock F1": "confirmed",

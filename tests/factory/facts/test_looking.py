@@ -19,9 +19,10 @@ def seen(text, url=URL, **changes):
     return Seen(url=url, page=page_of(text, url=url, **changes)[0], text=text)
 
 
-def judged(fact, *pages, before=None):
+def judged(fact, *pages, before=None, was_shown=True):
     by_url = {page.url: page for page in pages}
-    return judge("kettle", fact, by_url, at="2026-12-01T10:00:00Z", before=before)
+    at = "2026-12-01T10:00:00Z"
+    return judge("kettle", fact, by_url, at=at, before=before, was_shown=was_shown)
 
 
 @pytest.mark.parametrize(
@@ -57,6 +58,19 @@ def test_a_present_fact(page, outcome):
     assert (check.outcome in ROTTED) == (outcome in ("changed", "gone"))
     assert check.pages == (() if page.page is None else (page.page.key,))
     assert check.reason or outcome == "confirmed"
+
+
+def test_what_opening_the_page_never_showed_is_not_gone():
+    """A value that stands behind a click, say."""
+    page = seen("Kettle, 32.90")
+    assert [judged(PRESENT, page, was_shown=b).outcome for b in (True, False)] == [
+        "changed",
+        "unseen",
+    ]
+    for one, outcome in ((seen("Kettle, 31.90"), "confirmed"), (seen("no", status=404), "gone")):
+        assert judged(PRESENT, one, was_shown=False).outcome == outcome
+    steel = [seen("tin"), seen("all of steel", url=URL + "/2")]
+    assert judged(ABSENT, *steel, was_shown=False).outcome == "changed"
 
 
 def test_a_changed_fact_tells_both_quotes():

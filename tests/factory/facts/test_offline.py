@@ -3,6 +3,7 @@ import pytest
 from browseruse_bench.benchmarks.fact_checks import FactFolder, facts_beside
 from browseruse_bench.benchmarks.load import content_sha256
 from browseruse_bench.errors import DataError
+from browseruse_bench.factory.facts.live import _before, _Subject
 from browseruse_bench.factory.facts.offline import extract, text_of_mhtml
 from browseruse_bench.factory.facts.sources import Source, Surroundings
 from browseruse_bench.records.fact_check import FactCheck, fact_key
@@ -111,6 +112,21 @@ def test_a_later_check_is_held_to_its_archive_too(tmp_path, text, outcome, found
     given.folder.append(check_of(given, outcome, page))
     _fact, check = extract(given)
     assert (check.checked, check.found) == ("2026-09-01T10:00:00Z", found)
+
+
+@pytest.mark.parametrize(
+    ("text", "by_address", "known"),
+    [("Kettle, 31.90", True, True), ("Kettle, 31.90", False, False), ("Kettle", True, False)],
+)
+def test_only_a_page_that_was_opened_by_its_address_says_what_opening_it_showed(
+    tmp_path, text, by_address, known
+):
+    path, page = archived(archives(tmp_path), text, by_address=by_address)
+    given = source(tmp_path, archived=[page.key])
+    subject = _Subject(task_id="kettle", fact=given.facts[0], pages=())
+    assert _before(given.folder, subject) == (text, known)
+    path.write_bytes(b"torn")
+    assert _before(given.folder, subject) == (None, False)
 
 
 def test_checks_are_only_appended_and_a_torn_last_one_was_never_made(tmp_path):
