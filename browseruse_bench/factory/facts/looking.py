@@ -110,7 +110,7 @@ def judge(
     if outcome == "changed" and fact.kind == "present" and not was_shown:
         outcome, found = "unseen", None
         reason = (
-            f"opening the page does not show it, and is not known to have ever done so: {reason}"
+            f"{reason.replace('no longer there', 'not there')}; it is not known that it ever was"
         )
     archived = (seen[page].page for page in pages if page in seen)
     return FactCheck(
