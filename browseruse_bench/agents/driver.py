@@ -106,7 +106,7 @@ class Driver:
             if target_id is None and not tabs:
                 raise BrowserError("the browser has no open page")
             await driver._use(target_id if target_id is not None else tabs[-1].target_id)
-        except BaseException:
+        except BaseException:  # cancelled, too, the socket must not stay open
             await cdp.close()
             raise
         return driver

@@ -14,8 +14,9 @@ import click
 from browseruse_bench.benchmarks.load import Benchmark
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.export.reward.open import Wanted, reward_service
-from browseruse_bench.export.reward.server import make_app, serving
+from browseruse_bench.export.reward.server import END_S, make_app
 from browseruse_bench.export.reward.service import Service
+from browseruse_bench.models.listening import serving
 from browseruse_bench.store.files import write_atomic
 from browseruse_bench.store.redact import register
 
@@ -46,7 +47,7 @@ async def serve(benchmark: Benchmark, wanted: Wanted, at: At) -> int:
         loop.add_signal_handler(number, stop.set)
     async with (
         reward_service(benchmark, wanted) as service,
-        serving(make_app(service, token), at.host, at.port) as port,
+        serving(make_app(service, token), at.host, at.port, grace_s=END_S) as port,
     ):
         _announce(service, at, port, None if at.token_file else token)
         await stop.wait()

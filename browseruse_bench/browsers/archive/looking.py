@@ -93,7 +93,7 @@ class Looker:
             for domain in ("Page", "Network"):
                 await cdp.send(f"{domain}.enable", session=session, timeout_s=_CALL_S)
             await looker._follow_frames(session)
-        except BaseException:
+        except BaseException:  # cancelled, too, the socket must not stay open
             await cdp.close()
             raise
         return looker

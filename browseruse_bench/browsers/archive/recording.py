@@ -133,7 +133,7 @@ class Recording:
         writer = WarcWriter(warc, about)
         try:
             cdp = await CDP.connect(ws_url)
-        except BaseException:
+        except BaseException:  # cancelled, too, the file must not stay open
             writer.close()
             raise
         cleaning = Cleaning(redactor or Redactor.of_environment())
@@ -142,7 +142,7 @@ class Recording:
         patterns = [{**pattern, "requestStage": "Response"} for pattern in PATTERNS]
         try:
             await cdp.send("Fetch.enable", {"patterns": patterns}, timeout_s=_START_S)
-        except BaseException:
+        except BaseException:  # cancelled, too, nothing may stay held
             await recording.close()
             raise
         return recording

@@ -97,7 +97,7 @@ class Replay:
         cdp.on("Fetch.requestPaused", replay._on_paused)
         try:
             await cdp.send("Fetch.enable", {"patterns": [*PATTERNS]}, timeout_s=_START_S)
-        except BaseException:
+        except BaseException:  # cancelled, too, nothing may stay held
             await cdp.close()
             raise
         return replay

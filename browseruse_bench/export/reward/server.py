@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from browseruse_bench.errors import ConfigError
 from browseruse_bench.export.reward.intake import MAX_JSON_BYTES, MAX_ZIP_BYTES, Taken
@@ -32,6 +30,8 @@ BODY_S = 120.0
 """How long a client may take to send its request."""
 MAX_WAIT_S = 600.0
 WAIT_S = 300.0
+END_S = 15
+"""How long answers may go on when the server ends."""
 MAX_UPLOADS = 16
 """So many bodies are taken in at a time."""
 
@@ -234,66 +234,3 @@ def _refusal(refused: Refused) -> Response:
         # The body may not have been read to its end.
         headers["connection"] = "close"
     return JSONResponse(no_reward(refused).as_json(), refused.status, headers)
-
-
-@asynccontextmanager
-async def serving(app: Starlette, host: str, port: int) -> AsyncGenerator[int]:
-    """The application answers at a port, which is told.
-
-    Raises:
-        ConfigError: the address is not to be had.
-    """
-    server: Any = _quiet_server(app)
-    listening = _listen(host, port)
-    running = asyncio.create_task(server.serve(sockets=[listening]))
-    try:
-        while not server.started:
-            if running.done():
-                running.result()
-                raise ConfigError(f"the server could not start at port {port}")
-            await asyncio.sleep(0.005)
-        yield int(listening.getsockname()[1])
-    finally:
-        server.should_exit = True
-        await running
-
-
-def _listen(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Only of a socket that is named as TCP does asyncio send small pieces at once.
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((host, port))
-        listening.listen(512)
-        listening.setblocking(False)
-    except OSError as error:
-        listening.close()
-        raise ConfigError(f"--host {host} --port {port}: {error.strerror}") from error
-    return listening
-
-
-def _quiet_server(app: Starlette) -> Any:
-    """A server that says nothing, and leaves the process's signals alone."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        @contextmanager
-        def capture_signals(self) -> Generator[None]:
-            yield
-
-    config = uvicorn.Config(
-        app,
-        http="h11",
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        log_level="critical",
-        access_log=False,
-        server_header=False,
-        date_header=False,
-        proxy_headers=False,
-        timeout_keep_alive=75,
-        timeout_graceful_shutdown=15,
-    )
-    return Server(config)

@@ -309,7 +309,7 @@ class Service:
         work = self._enqueue(order, taken, start=False)
         try:
             await self._note(order)
-        except BaseException:
+        except BaseException:  # cancelled, too, nobody may wait for it in vain
             why = "the server could not note it down"
             self._end(work, Refused(500, "server", why, id=order.id))
             raise

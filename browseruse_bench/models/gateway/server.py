@@ -15,10 +15,9 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import socket
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -32,6 +31,7 @@ from browseruse_bench.models.gateway.forward import Broken, Cleaner, Upstream, W
 from browseruse_bench.models.gateway.meter import Meter
 from browseruse_bench.models.gateway.tokens import Grant, Grants, shown
 from browseruse_bench.models.gateway.wires import WIRES, Json, Wire, wires_of
+from browseruse_bench.models.listening import serving
 from browseruse_bench.models.open import limiter_of
 from browseruse_bench.models.spec import ModelSpec
 from browseruse_bench.store.redact import register
@@ -69,8 +69,7 @@ class Gateway:
         self.port = 0
         self._grants = Grants()
         self._http: httpx.AsyncClient | None = None
-        self._server: Any = None
-        self._serving: asyncio.Task[None] | None = None
+        self._stack = AsyncExitStack()
         self.faults: list[Exception] = []
         """What went wrong in the gateway itself; the meter of the call knows it, too."""
 
@@ -83,8 +82,6 @@ class Gateway:
         check_libraries()
         import httpx
 
-        listening = _listen(self._wanted_port)
-        self.port = int(listening.getsockname()[1])
         self._http = httpx.AsyncClient(
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=32),
             headers={"user-agent": f"browseruse-bench/{version('browseruse-bench')}"},
@@ -92,22 +89,16 @@ class Gateway:
             mounts={f"all://{host}": None for host in ("127.0.0.1", "localhost", "[::1]")},
             follow_redirects=False,
         )
-        self._server = _quiet_server(self._app)
-        self._serving = asyncio.create_task(self._server.serve(sockets=[listening]))
-        while not self._server.started:
-            if self._serving.done():
-                self._serving.result()
-                raise ConfigError(f"the gateway could not start at port {self.port}")
-            await asyncio.sleep(0.005)
+        self.port = await self._stack.enter_async_context(
+            serving(self._app, HOST, self._wanted_port, grace_s=1)
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
         """End: all tokens are taken back, and what is under way is cut off and counted."""
         for grant in self._grants.all():
             await self._close(grant, grace_s=0)
-        self._server.should_exit = True
-        if self._serving is not None:
-            await self._serving
+        await self._stack.aclose()
         if self._http is not None:
             await self._http.aclose()
 
@@ -385,21 +376,6 @@ def _models(spec: ModelSpec) -> Json:
     return {"object": "list", "data": [entry]}
 
 
-def _listen(port: int) -> socket.socket:
-    # Only of a socket that is named as TCP does asyncio send small pieces at once: otherwise
-    # the end of each answer waits 40 ms for the client's system.
-    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listening.bind((HOST, port))
-        listening.listen(256)
-        listening.setblocking(False)
-    except OSError as error:
-        listening.close()
-        raise ConfigError(f"--port {port}: {error.strerror}; use another, or 0 for any") from error
-    return listening
-
-
 def check_libraries() -> None:
     """The libraries that a gateway needs are there.
 
@@ -412,31 +388,3 @@ def check_libraries() -> None:
             f"the gateway needs {' and '.join(missing)}: pip install 'browseruse-bench[models]' "
             "(or give an agent the key itself: bubench run --no-gateway)"
         )
-
-
-def _quiet_server(app: Callable[[Scope, Receive, Send], Awaitable[None]]) -> Any:
-    """A server that says nothing, and leaves the process's signals alone."""
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        @contextmanager
-        def capture_signals(self) -> Generator[None]:
-            yield
-
-    return Server(
-        uvicorn.Config(
-            app,
-            http="h11",
-            ws="none",
-            lifespan="off",
-            interface="asgi3",
-            log_config=None,
-            log_level="critical",
-            access_log=False,
-            server_header=False,
-            date_header=False,
-            proxy_headers=False,
-            timeout_keep_alive=75,
-            timeout_graceful_shutdown=1,
-        )
-    )

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import BinaryIO, Self
 
 from pydantic import ValidationError
@@ -89,7 +88,7 @@ class Archive:
         except DamagedError as error:
             archive.close()
             raise DamagedError([f"{path}: {problem}" for problem in error.problems]) from None
-        except BaseException:
+        except BaseException:  # whatever it is, the files must not stay open
             archive.close()
             raise
         return archive
@@ -136,12 +135,7 @@ class Archive:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _record(self, place: Place) -> WarcRecord:

@@ -95,7 +95,7 @@ def _zip(out: Path, small: dict[str, bytes], large: dict[str, Path]) -> None:
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(out)
-    except BaseException:
+    except BaseException:  # Ctrl-C, too, leaves no half package
         temporary.unlink(missing_ok=True)
         raise
 
