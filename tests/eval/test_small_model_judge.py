@@ -30,7 +30,7 @@ def test_attempts_are_judged_by_a_real_model_and_every_reply_is_kept(tmp_path, m
     try:
         with running() as url:
             model = open_model(f"openai-compatible:smollm2@{url}", calls=calls, cwd=tmp_path)
-            judge = FindingsJudge(model, params=Params(max_tokens=120))
+            judge = FindingsJudge(model, params=Params(max_tokens=300))
             judged = asyncio.run(
                 evaluate_run(run.folder, loaded, asking=Asking(judge=judge, concurrency=1))
             )

@@ -1,7 +1,7 @@
 """Real traces of LocalSites withstand every attack that code can tell, and honest ones lose
 nothing: those of the reference solutions, of plausible wrong attempts and of an idle agent.
 
-One template in five is attacked here, so that every site has some; `benches/redteam.py` attacks all.
+One template in three is attacked here, so that every site has some; `benches/redteam.py` attacks all.
 """
 
 import asyncio
@@ -24,12 +24,12 @@ __all__ = ["wrong_ways"]
 
 
 def attacked(folder, agent, root, *names, ids=None, judge=None):
-    """The figures of one agent's attempts at one task of every fifth template."""
+    """The figures of one agent's attempts at one task of every third template."""
     request = RunRequest(
         agent=agent,
         benchmark=str(folder),
         mode="ids",
-        task_ids=ids or first_of_each_template()[::5],
+        task_ids=ids or first_of_each_template()[::3],
         concurrency=2,
         experiments=root,
     )
@@ -54,8 +54,8 @@ def attacked(folder, agent, root, *names, ids=None, judge=None):
 
 def test_right_traces_withstand_every_attack(tmp_path):
     found = attacked(FOLDER, "oracle", tmp_path)
-    assert found.gains.n > 400
-    assert found.losses.n > 40
+    assert found.gains.n > 700
+    assert found.losses.n > 60
     assert (found.gains.failed, found.losses.failed) == (0, 0)
 
 
